@@ -104,15 +104,15 @@ def _key_set(schema: FunctionSchema) -> list[str]:
 
 
 _JOIN = "if each.keys is not ks: ks = ks | each.keys if ks else each.keys"
-_NO_INT64 = "({0}.__class__ is not int or not -1073741824 < {0} < 1073741824)"
+NO_INT30 = "({0}.__class__ is not int or not -1073741824 < {0} < 1073741824)"
 # Defaults that need no check: to see that a value is one of them costs 7 ns, not 40. Python warns of `is` beside a number, so
 # they have names.
 _COMMON = {0: "ZERO", 1: "ONE", -1: "MINUS_ONE"}
 # type -> (the condition under which the value must be normalised, the normaliser). Ints of 30 bits are compared in 5 ns, not 25.
 _TESTS = {
-    "Scalar": ("{0}.__class__ is not float and " + _NO_INT64, "as_scalar"),
-    "int": (_NO_INT64, "as_int"),
-    "SymInt": (_NO_INT64, "as_symint"),
+    "Scalar": ("{0}.__class__ is not float and " + NO_INT30, "as_scalar"),
+    "int": (NO_INT30, "as_int"),
+    "SymInt": (NO_INT30, "as_symint"),
     "float": ("{0}.__class__ is not float", "as_float"),
     "bool": ("{0}.__class__ is not bool", "as_bool"),
     "str": ("{0}.__class__ is not str", "as_str"),
@@ -144,7 +144,7 @@ def _normalise(argument: Argument, op_name: str) -> str:
         if "int" in function:  # a tuple of ints needs no frame
             items = f"{name} if {name}.__class__ is tuple else {f'() if {name} is None else ' if guard else ''}(None,)"
             alone = f"if {name}.__class__ is int: {name} = ({name},) * {size}\n    " if size else ""
-            return f"{alone}for each in {items}:\n        if {_NO_INT64.format('each')}:\n            {call}\n            break"
+            return f"{alone}for each in {items}:\n        if {NO_INT30.format('each')}:\n            {call}\n            break"
         return f"if {guard}: {call}" if guard else call
     if argument.type.is_tensor_list:
         # The key set needs a sequence that can be read twice.

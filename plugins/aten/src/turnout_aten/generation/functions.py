@@ -7,7 +7,7 @@ inline and go to the packet when it misses; the rest call the packet.
 from __future__ import annotations
 
 from turnout.operators.calls import CallSpec, Choice, Line
-from turnout.operators.stubs import default_source, python_name
+from turnout.operators.stubs import NO_INT30, default_source, python_name
 from turnout.operators.tracebacks import VARARGS, VARKEYWORDS
 from turnout_aten.declarations.signatures import tensor_options
 from turnout_aten.functions.call_forms import SECOND_NAMES
@@ -229,7 +229,7 @@ def written_alone(function: Declared, sizes: str, otherwise: str) -> list[str]:
     return [
         f"    if {sizes} and not kwargs:",
         f"        for each in {sizes}:",
-        "            if each.__class__ is not int or not -1073741824 < each < 1073741824: break",  # as in stubs
+        f"            if {NO_INT30.format('each')}: break",
         "        else:",
         *indented(lines[start:], 2),
     ]
