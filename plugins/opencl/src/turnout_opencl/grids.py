@@ -16,13 +16,15 @@ Ints = tuple[int, ...]
 
 DIMS = 8
 OPERANDS = 4
-_CALL = struct.Struct("<3q8q32q4q2q8q32q4q4q")
+_NUMBERS = 4
+_WALK = DIMS + DIMS * OPERANDS  # sizes and steps
+_CALL = struct.Struct(f"<{3 + _WALK + OPERANDS + 2 + _WALK + 2 * _NUMBERS}q")
 _ZEROS = (0,) * DIMS
 
 
 @lru_cache(maxsize=4096)
 def merged(shape: Ints, strides: tuple[Ints, ...]) -> tuple[int, int, Ints, Ints]:
-    """(positions, dims, sizes, steps of all operands), padded. Raises ShapeError if more than 8 dims do not merge."""
+    """(positions, dims, sizes, steps of all operands), padded. Raises ShapeError if more than DIMS dims do not merge."""
     positions = 1
     sizes: list[int] = []
     steps: list[tuple[int, ...]] = []
@@ -70,7 +72,7 @@ def packed(
     return _CALL.pack(
         op, positions, dims, *sizes, *steps,
         *bases, *(0,) * (OPERANDS - len(bases)), *inner_values,
-        *numbers, *(0,) * (4 - len(numbers)), *extra, *(0,) * (4 - len(extra)),
+        *numbers, *(0,) * (_NUMBERS - len(numbers)), *extra, *(0,) * (_NUMBERS - len(extra)),
     ), positions  # fmt: skip
 
 
@@ -83,7 +85,7 @@ def raw(
         op, count, len(sizes), *sizes, *(0,) * (DIMS - len(sizes)), *_flat(steps),
         *bases, *(0,) * (OPERANDS - len(bases)),
         0, len(inner_sizes), *inner_sizes, *(0,) * (DIMS - len(inner_sizes)), *_flat(inner_steps),
-        *numbers, *(0,) * (4 - len(numbers)), *extra, *(0,) * (4 - len(extra)),
+        *numbers, *(0,) * (_NUMBERS - len(numbers)), *extra, *(0,) * (_NUMBERS - len(extra)),
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 /* Special functions, computed in A, which is double where the device has it. Formulas: Abramowitz and Stegun (1964), by number. */
 
 #if FLOATING
-#define PI_A ((A)3.141592653589793)
+#define PI_A ((A)M_PI_)
 #define ROOT_PI ((A)1.7724538509055160)
 
 /* psi(x): reflection (6.3.7), recurrence (6.3.5) up to 10, then the asymptotic series (6.3.18). */
