@@ -90,6 +90,23 @@ NUMBERS = {
     ],
     "elements of a row that a thread keeps": [
         (f"{CUDA}/programs.py", r"^_WARP, _HELD = 32, (\d+)"), (f"{CUDA}/kernels/types.cuh", r"#define HELD (\d+)"),
+        ("docs/notes/0031-how-the-cuda-device-computes.md", r"A row of up to (\d+) elements for each thread"),
+    ],
+    "products of a convolution that is one launch": [
+        (f"{CUDA}/direct_convolutions.py", r"^PRODUCTS = 1 << (\d+)"),
+        ("docs/notes/0031-how-the-cuda-device-computes.md", r"up to 2\^(\d+) products"),
+    ],
+    "elements of a block of a kernel of several steps": [
+        ("plugins/cpu/src/turnout_cpu/blocks.py", r"^BLOCK = (.+)$"),
+        ("docs/notes/0014-how-kernels-go-over-memory-once-without-a-compiler.md", r" ([\d,]+)\n  elements at a time"),
+    ],
+    "elements from which OpenCL has a program for a function or a reduction": [
+        (f"{OPENCL}/loops.py", r"^_MANY = ([\d <]+) "), (f"{OPENCL}/reductions.py", r"^_MANY = ([\d <]+) "),
+        ("docs/notes/0028-how-the-opencl-device-computes.md", r"^From ([\d,]+) elements on, a function or a reduction"),
+    ],
+    "ints that need no normalisation": [
+        ("core/src/turnout/operators/stubs.py", r"not -(\d+) < \{0\}"),
+        ("core/src/turnout/operators/arguments.py", r"not \(-(\d+) < v"),
     ],
     "threads of a block": [
         (f"{CUDA}/programs.py", r"^_BLOCK = (\d+)"), (f"{CUDA}/kernels/statistics.cu", r"#define MOST (\d+)"),
@@ -225,23 +242,28 @@ def test_reductions_of_kernels_have_the_same_numbers_in_both_languages() -> None
     assert re.findall(r"\w+", names) == re.findall(r"\w+", listed)
 
 
-CASES = (("complexes.py", "complex.cl"), ("scattering.py", "move.cl"), ("softmax.py", "softmax.cl"))
+CASES = (
+    (f"{OPENCL}/complexes.py", f"{OPENCL}/templates/complex.cl"), (f"{OPENCL}/scattering.py", f"{OPENCL}/templates/move.cl"),
+    (f"{OPENCL}/softmax.py", f"{OPENCL}/templates/softmax.cl"), (f"{CUDA}/floats.py", f"{CUDA}/kernels/types.cuh"),
+    (f"{CUDA}/foreach.py", f"{CUDA}/kernels/optimisers.cu"), (f"{CUDA}/reductions.py", f"{CUDA}/kernels/reductions.cu"),
+    (f"{CUDA}/scattering.py", f"{CUDA}/kernels/scattering.cu"),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(("module", "template"), CASES)
-def test_cases_of_opencl_have_the_same_names_in_both_languages(module: str, template: str) -> None:
-    names = re.findall(r"^(.+) = range\(\d+\)", (ROOT / OPENCL / module).read_text("utf-8"), re.MULTILINE)
-    listed = re.findall(r"^enum \{ (.+) \};", (ROOT / OPENCL / "templates" / template).read_text("utf-8"), re.MULTILINE)
+@pytest.mark.parametrize(("module", "kernels"), CASES)
+def test_cases_of_kernels_have_the_same_names_in_both_languages(module: str, kernels: str) -> None:
+    names = re.findall(r"^(.+) = range\(\d+\)", (ROOT / module).read_text("utf-8"), re.MULTILINE)
+    listed = re.findall(r"^enum \{ (.+) \};", (ROOT / kernels).read_text("utf-8"), re.MULTILINE)
     assert listed
     assert [re.sub(r"\b_", "", each) for each in names] == listed
 
 
-def test_no_template_of_opencl_has_a_case_without_a_name() -> None:
+def test_no_kernel_of_opencl_or_cuda_has_a_case_without_a_name() -> None:
     """More than a choice of two."""
     found = {}
-    for path in sorted((ROOT / OPENCL / "templates").glob("*.cl")):
-        found[path.name] = re.findall(r"case \d+:|call\.op [=<>]=? \d", path.read_text("utf-8"))
-    assert len(found) > 10
+    for path in (*(ROOT / OPENCL / "templates").glob("*.cl"), *(ROOT / CUDA / "kernels").glob("*.cu*")):
+        found[path.name] = re.findall(r"case \d+:|\b(?:op|which|order|kind) [=<>]=? \d", path.read_text("utf-8"))
+    assert len(found) > 25
     assert {name: cases for name, cases in found.items() if cases} == {}
 
 
