@@ -26,6 +26,7 @@ FOLDER = Path(tempfile.gettempdir()) / f"turnout-emulated-cuda-{os.getuid() if h
 
 _ONE_LAUNCH = threading.Lock()  # what a thread of a block is, is global
 _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(\s*(.*?)\s*\)\s*\{', re.DOTALL)
+_ARGUMENTS = re.compile(r"#define (\w+_ARGUMENTS) (.*)")
 _NAMES = {
     "float": "float32", "double": "float64", "whole": "int64", "int": "int32", "bool": "bool", "word64": "uint64",
     "__half": "float16", "__nv_bfloat16": "bfloat16",
@@ -42,6 +43,8 @@ class Parameter(NamedTuple):
 
 def kernels_in(code: str) -> Iterator[tuple[str, list[str]]]:
     """The kernels of a text, with the types of what they take."""
+    for macro, text in _ARGUMENTS.findall(code.replace("\\\n", "")):
+        code = code.replace(macro, text)
     for name, parameters in _KERNEL.findall(code):
         yield name, [" ".join(each.split()).rpartition(" ")[0] for each in parameters.split(",")]
 

@@ -28,6 +28,8 @@ PROGRAMS = (
     "activations", "arithmetic", "batch", "convolutions", "functions", "images", "indexing", "losses", "normalisation",
     "optimisers", "pooling", "random", "reductions", "scattering", "softmax", "sorting", "statistics",
 )  # fmt: skip
+# What some of them share.
+SHARED = {"faults.cuh": ("indexing", "losses", "scattering"), "windows.cuh": ("convolutions", "pooling")}
 
 _PACK = 16  # bytes that a kernel reads at once
 PACKED = {name: _PACK // dtypes.DTYPES[name].itemsize for name in DTYPES}  # elements in them
@@ -79,10 +81,9 @@ def source(program: str) -> str:
 def parts(program: str) -> tuple[str, ...]:
     """The texts of which a program is made, those that it shares with others first."""
     folder = files("turnout_cuda") / "kernels"
-    found = [folder / "types.cuh", folder / f"{program}.cu"]
+    shared = [folder / name for name, programs in SHARED.items() if program in programs]
+    found = [folder / "types.cuh", *shared, folder / f"{program}.cu"]
     texts = [text.read_text(encoding="utf-8") for text in found if text.is_file()]
-    if program in ("indexing", "losses", "scattering"):
-        texts.insert(1, (folder / "faults.cuh").read_text(encoding="utf-8"))
     if program == "random":
         bits = "".join(f"DTYPE == {DTYPES[dtype.name]} ? {bits} : " for dtype, bits in PRECISION.items())
         defined = ("WORDS __device__ inline", f"PRECISION ({bits}0)", f"OF_FLOAT32 {PRECISION[dtypes.float32]}")

@@ -1,28 +1,21 @@
-// Convolutions of few products, and their gradients, by one launch each. Images are row-major, [images, channels, depth, height,
-// width], with a depth and a height of 1 where they have fewer dims. Positions are ints: arrays have fewer than 2^31 elements.
+// Convolutions of few products, and their gradients, by one launch each. Images are row-major, [images, channels, *dims].
+// Positions are ints: arrays have fewer than 2^31 elements.
 
-// A kernel along one dim: `length` elements are read, at `count` positions.
-struct ConvDim {
-    int length, count, kernel, stride, padding, dilation;
-
-    // The element under a kernel's element at a position; below 0 for none. `back` is the transposed convolution's.
-    __device__ int under(int position, int element, bool back) const {
-        int at = back ? position + padding - element * dilation : position * stride - padding + element * dilation;
-        if (back && stride > 1) {
-            if (at < 0 || at % stride) return -1;
-            at /= stride;
-        }
-        return at < length ? at : -1;
-    }
-};
-
-struct ConvDims {
-    ConvDim depth, height, width;
-
+struct ConvDims : WindowDims {
     __device__ int plane() const { return depth.length * height.length * width.length; }
     __device__ int positions() const { return depth.count * height.count * width.count; }
     __device__ int elements() const { return depth.kernel * height.kernel * width.kernel; }
 };
+
+// The element under a kernel's element at a position of a dim; below 0 for none. `back` is the transposed convolution's.
+__device__ inline int conv_element(const WindowDim& dim, int position, int element, bool back) {
+    int at = back ? position + dim.padding - element * dim.dilation : position * dim.stride - dim.padding + element * dim.dilation;
+    if (back && dim.stride > 1) {
+        if (at < 0 || at % dim.stride) return -1;
+        at /= dim.stride;
+    }
+    return at < dim.length ? at : -1;
+}
 
 struct ConvPlace {
     int z, y, x;
@@ -35,15 +28,10 @@ __device__ inline ConvPlace conv_place(int i, int height, int width) {
 
 // Where the element lies in its plane that is under element `k` of the kernel at a position; below 0 for the padding.
 __device__ inline int conv_under(const ConvDims& dims, const ConvPlace& at, const ConvPlace& k, bool back) {
-    int z = dims.depth.under(at.z, k.z, back), y = dims.height.under(at.y, k.y, back), x = dims.width.under(at.x, k.x, back);
+    int z = conv_element(dims.depth, at.z, k.z, back), y = conv_element(dims.height, at.y, k.y, back);
+    int x = conv_element(dims.width, at.x, k.x, back);
     return z < 0 || y < 0 || x < 0 ? -1 : (z * dims.height.length + y) * dims.width.length + x;
 }
-
-// The dims, from the arguments of a kernel.
-#define CONV_DIMS                                                                                        \
-    {{int(length_d), int(count_d), int(kernel_d), int(stride_d), int(padding_d), int(dilation_d)},       \
-     {int(length_h), int(count_h), int(kernel_h), int(stride_h), int(padding_h), int(dilation_h)},       \
-     {int(length_w), int(count_w), int(kernel_w), int(stride_w), int(padding_w), int(dilation_w)}}
 
 #define CONV_DEPTH 128  // products of a sum, whose weights a block keeps at a time
 #define CONV_TILE 8  // of a thread
@@ -107,12 +95,10 @@ __device__ inline void conv_tile(
 }
 
 extern "C" __global__ void convolve(
-    const scalar* x, const scalar* weight, const scalar* bias, scalar* y, whole images, whole groups, whole inputs, whole outputs,
-    whole back, whole has_bias, whole tiled, whole length_d, whole count_d, whole kernel_d, whole stride_d, whole padding_d,
-    whole dilation_d, whole length_h, whole count_h, whole kernel_h, whole stride_h, whole padding_h, whole dilation_h,
-    whole length_w, whole count_w, whole kernel_w, whole stride_w, whole padding_w, whole dilation_w
+    const scalar* x, const scalar* weight, const scalar* bias, scalar* y, whole images, whole groups, whole inputs,
+    whole outputs, whole back, whole has_bias, whole tiled, WINDOW_ARGUMENTS
 ) {
-    ConvDims dims = CONV_DIMS;
+    ConvDims dims = {WINDOW_DIMS};
     int sizes[] = {int(images), int(groups), int(inputs), int(outputs)};
     if (tiled) conv_tile<CONV_TILE>(x, weight, bias, y, dims, sizes[0], sizes[1], sizes[2], sizes[3], back != 0, has_bias != 0);
     else conv_tile<1>(x, weight, bias, y, dims, sizes[0], sizes[1], sizes[2], sizes[3], back != 0, has_bias != 0);
@@ -167,12 +153,10 @@ __device__ inline void conv_weights(
 }
 
 extern "C" __global__ void convolve_backward(
-    const scalar* small, const scalar* large, scalar* made, whole images, whole groups, whole rows, whole columns, whole tiled,
-    whole length_d, whole count_d, whole kernel_d, whole stride_d, whole padding_d, whole dilation_d, whole length_h,
-    whole count_h, whole kernel_h, whole stride_h, whole padding_h, whole dilation_h, whole length_w, whole count_w,
-    whole kernel_w, whole stride_w, whole padding_w, whole dilation_w
+    const scalar* small, const scalar* large, scalar* made, whole images, whole groups, whole rows, whole columns,
+    whole tiled, WINDOW_ARGUMENTS
 ) {
-    ConvDims dims = CONV_DIMS;
+    ConvDims dims = {WINDOW_DIMS};
     int sizes[] = {int(images), int(groups), int(rows), int(columns)};
     if (tiled) conv_weights<CONV_WEIGHTS>(small, large, made, dims, sizes[0], sizes[1], sizes[2], sizes[3]);
     else conv_weights<1, 1>(small, large, made, dims, sizes[0], sizes[1], sizes[2], sizes[3]);

@@ -17,7 +17,11 @@ struct ResizeDims {
     ResizeDim depth, height, width;
 };
 
-// The dims, from the arguments of a kernel.
+// The dims as arguments of a kernel, and made of those.
+#define RESIZE_ARGUMENTS                                                        \
+    double shift, whole length_d, whole count_d, double step_d,                 \
+    whole length_h, whole count_h, double step_h,                               \
+    whole length_w, whole count_w, double step_w
 #define RESIZE_DIMS                                                             \
     {{int(length_d), int(count_d), accum(step_d), accum(shift)},                \
      {int(length_h), int(count_h), accum(step_h), accum(shift)},                \
@@ -243,49 +247,41 @@ __device__ inline void resized_backward(const scalar* grads, scalar* made, Index
     }
 
 extern "C" __global__ void resize_nearest(
-    const scalar* x, scalar* y, whole size, whole narrow, whole ranks, double shift, whole length_d, whole count_d,
-    double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
+    const scalar* x, scalar* y, whole size, whole narrow, whole ranks, RESIZE_ARGUMENTS
 ) {
     ResizeDims dims = RESIZE_DIMS;
     OF_INDEX(narrow, OF_RANKS(resized, RESIZE_NEAREST, x, y, (Index)size, dims))
 }
 
 extern "C" __global__ void resize_nearest_backward(
-    const scalar* grads, scalar* made, whole size, whole narrow, whole ranks, double shift, whole length_d, whole count_d,
-    double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
+    const scalar* grads, scalar* made, whole size, whole narrow, whole ranks, RESIZE_ARGUMENTS
 ) {
     ResizeDims dims = RESIZE_DIMS;
     OF_INDEX(narrow, OF_RANKS(resized_backward, RESIZE_NEAREST, grads, made, (Index)size, dims))
 }
 
 extern "C" __global__ void resize_linear(
-    const scalar* x, scalar* y, whole size, whole narrow, whole ranks, double shift, whole length_d, whole count_d,
-    double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
+    const scalar* x, scalar* y, whole size, whole narrow, whole ranks, RESIZE_ARGUMENTS
 ) {
     ResizeDims dims = RESIZE_DIMS;
     OF_INDEX(narrow, OF_RANKS(resized, RESIZE_LINEAR, x, y, (Index)size, dims))
 }
 
 extern "C" __global__ void resize_linear_backward(
-    const scalar* grads, scalar* made, whole size, whole narrow, whole ranks, double shift, whole length_d, whole count_d,
-    double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
+    const scalar* grads, scalar* made, whole size, whole narrow, whole ranks, RESIZE_ARGUMENTS
 ) {
     ResizeDims dims = RESIZE_DIMS;
     OF_INDEX(narrow, OF_RANKS(resized_backward, RESIZE_LINEAR, grads, made, (Index)size, dims))
 }
 
 // Images of two dims only.
-extern "C" __global__ void resize_cubic(
-    const scalar* x, scalar* y, whole size, whole narrow, whole ranks, double shift, whole length_d, whole count_d,
-    double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
-) {
+extern "C" __global__ void resize_cubic(const scalar* x, scalar* y, whole size, whole narrow, whole ranks, RESIZE_ARGUMENTS) {
     ResizeDims dims = RESIZE_DIMS;
     OF_INDEX(narrow, resized<Index, 2, RESIZE_CUBIC>(x, y, (Index)size, dims))
 }
 
 extern "C" __global__ void resize_cubic_backward(
-    const scalar* grads, scalar* made, whole size, whole narrow, whole ranks, double shift, whole length_d, whole count_d,
-    double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
+    const scalar* grads, scalar* made, whole size, whole narrow, whole ranks, RESIZE_ARGUMENTS
 ) {
     ResizeDims dims = RESIZE_DIMS;
     OF_INDEX(narrow, resized_backward<Index, 2, RESIZE_CUBIC>(grads, made, (Index)size, dims))

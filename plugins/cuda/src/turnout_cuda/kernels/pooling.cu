@@ -1,23 +1,7 @@
-// Pooling: the largest element or the mean of each window, and the gradient of the means. Arrays are row-major, [planes, depth,
-// height, width]; images of two dims have a depth of 1.
+// Pooling: the largest element or the mean of each window, and the gradient of the means. Arrays are row-major.
 //
 // Positions are unsigned ints where both arrays have fewer than 2^31 elements: a GPU divides numbers of 64 bits in software.
 // Few windows of many elements have a warp or a block each; other windows have a thread each.
-
-// The windows along one dim. A kernel of 0 means that they cover the dim evenly, and may overlap.
-struct PoolDim {
-    int length, count, kernel, stride, padding, dilation;
-};
-
-struct PoolDims {
-    PoolDim depth, height, width;
-};
-
-// The dims, from the arguments of a kernel.
-#define POOL_DIMS                                                                                        \
-    {{int(length_d), int(count_d), int(kernel_d), int(stride_d), int(padding_d), int(dilation_d)},       \
-     {int(length_h), int(count_h), int(kernel_h), int(stride_h), int(padding_h), int(dilation_h)},       \
-     {int(length_w), int(count_w), int(kernel_w), int(stride_w), int(padding_w), int(dilation_w)}}
 
 // From `first` up to `end`, by `step`; nothing if `first` is not below `end`.
 struct PoolSpan {
@@ -45,9 +29,10 @@ __device__ inline PoolPlace<Index> pool_place(Index i, int depth, int height, in
 
 __device__ inline int pool_smaller(int a, int b) { return a < b ? a : b; }
 
-// The elements of a window that are inside the image. They are never past its end in a window that starts inside.
+// The elements of a window that are inside the image. They are never past its end in a window that starts inside. A kernel of 0
+// means windows that cover the dim evenly, and may overlap.
 template <typename Index>
-__device__ inline PoolSpan pool_span(const PoolDim& dim, int window) {
+__device__ inline PoolSpan pool_span(const WindowDim& dim, int window) {
     if (!dim.kernel) {
         Index reach = (Index)window * dim.length;
         return {int(reach / dim.count), int((reach + dim.length + dim.count - 1) / dim.count), 1};
@@ -63,7 +48,7 @@ struct PoolWindow {
     PoolSpan depth, height, width;
     Index start;  // of the image
 
-    __device__ PoolWindow(const PoolDims& dims, Index i) {
+    __device__ PoolWindow(const WindowDims& dims, Index i) {
         at = pool_place(i, dims.depth.count, dims.height.count, dims.width.count);
         depth = pool_span<Index>(dims.depth, at.depth);
         height = pool_span<Index>(dims.height, at.height);
@@ -71,14 +56,14 @@ struct PoolWindow {
         start = at.plane * dims.depth.length * dims.height.length * dims.width.length;
     }
 
-    __device__ Index place(const PoolDims& dims, int z, int y, int x) const {
+    __device__ Index place(const WindowDims& dims, int z, int y, int x) const {
         return ((Index)z * dims.height.length + y) * dims.width.length + x;
     }
 
-    __device__ Index first(const PoolDims& dims) const { return place(dims, depth.first, height.first, width.first); }
+    __device__ Index first(const WindowDims& dims) const { return place(dims, depth.first, height.first, width.first); }
 
     // The place of the k-th element of the window.
-    __device__ Index place_of(const PoolDims& dims, Index k) const {
+    __device__ Index place_of(const WindowDims& dims, Index k) const {
         Index columns = width.elements(), line = k / columns, rows = height.elements(), slice = line / rows;
         int z = depth.first + int(slice) * depth.step, y = height.first + int(line - slice * rows) * height.step;
         return place(dims, z, y, width.first + int(k - line * columns) * width.step);
@@ -95,7 +80,7 @@ __device__ inline bool pool_takes(accum value, accum best, bool first_nan) {
 }
 
 template <typename Index>
-__device__ inline void pool_largest(const scalar* image, scalar* values, whole* places, Index size, const PoolDims& dims) {
+__device__ inline void pool_largest(const scalar* image, scalar* values, whole* places, Index size, const WindowDims& dims) {
     bool first_nan = !dims.width.kernel;
     for (Index i = (Index)first_place(); i < size; i += (Index)all_threads()) {
         PoolWindow<Index> window(dims, i);
@@ -120,12 +105,9 @@ __device__ inline void pool_largest(const scalar* image, scalar* values, whole* 
 }
 
 extern "C" __global__ void largest_of_windows(
-    const scalar* x, scalar* values, whole* places, whole size, whole narrow, whole length_d, whole count_d, whole kernel_d,
-    whole stride_d, whole padding_d, whole dilation_d, whole length_h, whole count_h, whole kernel_h, whole stride_h,
-    whole padding_h, whole dilation_h, whole length_w, whole count_w, whole kernel_w, whole stride_w, whole padding_w,
-    whole dilation_w
+    const scalar* x, scalar* values, whole* places, whole size, whole narrow, WINDOW_ARGUMENTS
 ) {
-    PoolDims dims = POOL_DIMS;
+    WindowDims dims = WINDOW_DIMS;
     OF_INDEX(narrow, pool_largest<Index>(x, values, places, (Index)size, dims))
 }
 
@@ -137,7 +119,7 @@ __device__ inline bool pool_yields(accum best, whole found, accum other, whole o
 
 template <typename Index>
 __device__ inline void pool_largest_of_many(
-    const scalar* image, scalar* values, whole* places, whole row, const PoolDims& dims
+    const scalar* image, scalar* values, whole* places, whole row, const WindowDims& dims
 ) {
     bool first_nan = !dims.width.kernel;
     PoolWindow<Index> window(dims, (Index)row);
@@ -169,21 +151,18 @@ __device__ inline void pool_largest_of_many(
 
 // A warp has a window.
 extern "C" __global__ void largest_of_large_windows(
-    const scalar* x, scalar* values, whole* places, whole size, whole narrow, whole length_d, whole count_d, whole kernel_d,
-    whole stride_d, whole padding_d, whole dilation_d, whole length_h, whole count_h, whole kernel_h, whole stride_h,
-    whole padding_h, whole dilation_h, whole length_w, whole count_w, whole kernel_w, whole stride_w, whole padding_w,
-    whole dilation_w
+    const scalar* x, scalar* values, whole* places, whole size, whole narrow, WINDOW_ARGUMENTS
 ) {
     whole row = row_of_thread();
     if (row >= size) return;
-    PoolDims dims = POOL_DIMS;
+    WindowDims dims = WINDOW_DIMS;
     OF_INDEX(narrow, pool_largest_of_many<Index>(x, values, places, row, dims))
 }
 
 // ---- the mean
 
 // How many elements a window counts along a dim; those of the padding count too where `padded`.
-__device__ inline accum pool_counted(const PoolDim& dim, const PoolSpan& span, int window, bool padded) {
+__device__ inline accum pool_counted(const WindowDim& dim, const PoolSpan& span, int window, bool padded) {
     if (!dim.kernel || !padded) return accum(span.end - span.first);
     int start = window * dim.stride - dim.padding;
     return accum(pool_smaller(start + dim.kernel, dim.length + dim.padding) - start);
@@ -191,7 +170,7 @@ __device__ inline accum pool_counted(const PoolDim& dim, const PoolSpan& span, i
 
 // The divisor that replaces the count, if it is not 0; else the count.
 template <typename Index>
-__device__ inline accum pool_divisor(const PoolDims& dims, const PoolWindow<Index>& window, bool padded, accum divisor) {
+__device__ inline accum pool_divisor(const WindowDims& dims, const PoolWindow<Index>& window, bool padded, accum divisor) {
     if (divisor != 0) return divisor;
     accum depth = pool_counted(dims.depth, window.depth, window.at.depth, padded);
     accum height = pool_counted(dims.height, window.height, window.at.height, padded);
@@ -199,7 +178,7 @@ __device__ inline accum pool_divisor(const PoolDims& dims, const PoolWindow<Inde
 }
 
 template <typename Index>
-__device__ inline void pool_mean(const scalar* image, scalar* y, Index size, const PoolDims& dims, bool padded, accum divisor) {
+__device__ inline void pool_mean(const scalar* image, scalar* y, Index size, const WindowDims& dims, bool padded, accum divisor) {
     for (Index i = (Index)first_place(); i < size; i += (Index)all_threads()) {
         PoolWindow<Index> window(dims, i);
         const scalar* x = image + window.start;
@@ -215,18 +194,15 @@ __device__ inline void pool_mean(const scalar* image, scalar* y, Index size, con
 }
 
 extern "C" __global__ void mean_of_windows(
-    const scalar* x, scalar* y, whole size, whole narrow, whole padded, double divisor, whole length_d, whole count_d,
-    whole kernel_d, whole stride_d, whole padding_d, whole dilation_d, whole length_h, whole count_h, whole kernel_h,
-    whole stride_h, whole padding_h, whole dilation_h, whole length_w, whole count_w, whole kernel_w, whole stride_w,
-    whole padding_w, whole dilation_w
+    const scalar* x, scalar* y, whole size, whole narrow, whole padded, double divisor, WINDOW_ARGUMENTS
 ) {
-    PoolDims dims = POOL_DIMS;
+    WindowDims dims = WINDOW_DIMS;
     OF_INDEX(narrow, pool_mean<Index>(x, y, (Index)size, dims, padded != 0, accum(divisor)))
 }
 
 template <typename Index>
 __device__ inline void pool_mean_of_many(
-    const scalar* image, scalar* y, whole row, const PoolDims& dims, bool padded, accum divisor
+    const scalar* image, scalar* y, whole row, const WindowDims& dims, bool padded, accum divisor
 ) {
     PoolWindow<Index> window(dims, (Index)row);
     const scalar* x = image + window.start;
@@ -239,14 +215,11 @@ __device__ inline void pool_mean_of_many(
 
 // A warp or a block has a window.
 extern "C" __global__ void mean_of_large_windows(
-    const scalar* x, scalar* y, whole size, whole narrow, whole padded, double divisor, whole length_d, whole count_d,
-    whole kernel_d, whole stride_d, whole padding_d, whole dilation_d, whole length_h, whole count_h, whole kernel_h,
-    whole stride_h, whole padding_h, whole dilation_h, whole length_w, whole count_w, whole kernel_w, whole stride_w,
-    whole padding_w, whole dilation_w
+    const scalar* x, scalar* y, whole size, whole narrow, whole padded, double divisor, WINDOW_ARGUMENTS
 ) {
     whole row = row_of_thread();
     if (row >= size) return;
-    PoolDims dims = POOL_DIMS;
+    WindowDims dims = WINDOW_DIMS;
     OF_INDEX(narrow, pool_mean_of_many<Index>(x, y, row, dims, padded != 0, accum(divisor)))
 }
 
@@ -254,7 +227,7 @@ extern "C" __global__ void mean_of_large_windows(
 
 // The windows that hold an element.
 template <typename Index>
-__device__ inline PoolSpan pool_holders(const PoolDim& dim, int at) {
+__device__ inline PoolSpan pool_holders(const WindowDim& dim, int at) {
     if (!dim.kernel) {
         Index reach = (Index)at * dim.count;
         return {int(reach / dim.length), int((reach + dim.count + dim.length - 1) / dim.length), 1};
@@ -266,7 +239,7 @@ __device__ inline PoolSpan pool_holders(const PoolDim& dim, int at) {
 // A thread has an element of the image, and adds up what it gets from each window that holds it: no atomics.
 template <typename Index>
 __device__ inline void pool_mean_backward(
-    const scalar* grads, scalar* made, Index size, const PoolDims& dims, bool padded, accum divisor
+    const scalar* grads, scalar* made, Index size, const WindowDims& dims, bool padded, accum divisor
 ) {
     for (Index i = (Index)first_place(); i < size; i += (Index)all_threads()) {
         PoolPlace<Index> at = pool_place(i, dims.depth.length, dims.height.length, dims.width.length);
@@ -290,11 +263,8 @@ __device__ inline void pool_mean_backward(
 }
 
 extern "C" __global__ void mean_of_windows_backward(
-    const scalar* grads, scalar* made, whole size, whole narrow, whole padded, double divisor, whole length_d, whole count_d,
-    whole kernel_d, whole stride_d, whole padding_d, whole dilation_d, whole length_h, whole count_h, whole kernel_h,
-    whole stride_h, whole padding_h, whole dilation_h, whole length_w, whole count_w, whole kernel_w, whole stride_w,
-    whole padding_w, whole dilation_w
+    const scalar* grads, scalar* made, whole size, whole narrow, whole padded, double divisor, WINDOW_ARGUMENTS
 ) {
-    PoolDims dims = POOL_DIMS;
+    WindowDims dims = WINDOW_DIMS;
     OF_INDEX(narrow, pool_mean_backward<Index>(grads, made, (Index)size, dims, padded != 0, accum(divisor)))
 }
