@@ -229,24 +229,14 @@ def _recording_several(count: int) -> Callable[..., Any]:
         "        whole = self.array",
         "        storage = self.storage",
         "        if storage is None: storage = self.shared_storage()",
-        "        old = self.view_of",
-        "        base, before = (self, ()) if old is None else (old.base, old.chain)",
-        "        no_grad = not GRAD()[0] or (old is not None and old.no_grad)",
-        "        maker = '' if old is None else old.maker",
-        "        views = storage.views",
+        "        enabled = GRAD()[0]",
         "        made = []",
         "        try:",
         "            found = remembered[whole.shape, whole.strides, whole.itemsize, self.offset, args]",
         "            if found is not None:",
         "                for i, each in enumerate(found):",
         *("                    " + line for line in way_lines("whole", "each")),
-        "                    view = View()",
-        "                    view.base = base",
-        "                    view.chain = (*before, (op, args, i))",
-        "                    view.seen = storage.version() if storage.ver is None else storage.ver",
-        "                    view.multi = True",
-        "                    view.no_grad = no_grad",
-        "                    view.maker = maker",
+        *("                    " + line for line in record_lines("((op, args, i),)", several=True)),
         *("                    " + line for line in view_lines("view")),
         *("                    " + line for line in LISTED),
         "                    made.append(t)",
@@ -264,12 +254,16 @@ def argument_names(count: int) -> tuple[str, str]:
     return ", ".join(["ks", "self", *names]), f"({', '.join(names)}{',' if count == 1 else ''})"
 
 
-def record_lines(links: str = "((op, args, None),)") -> list[str]:
-    """The source that makes `view`, the record of a view of `self` by `op` and `args` or other links, as `attach` makes it."""
-    first = {"base": "self", "chain": links, "multi": "False", "no_grad": "not GRAD()[0]", "maker": "''"}
+def record_lines(links: str = "((op, args, None),)", several: bool = False) -> list[str]:
+    """The source that makes `view`, the record of a view of `self` by `op` and `args` or other links, as `attach` makes it.
+
+    With `several`, the view is one of several of a call, whose source has asked whether gradients are `enabled`.
+    """
+    enabled = "enabled" if several else "GRAD()[0]"
+    first = {"base": "self", "chain": links, "multi": f"{several}", "no_grad": f"not {enabled}", "maker": "''"}
     later = {
-        "base": "old.base", "chain": f"old.chain + {links}", "multi": "old.multi",
-        "no_grad": "old.no_grad or not GRAD()[0]", "maker": "old.maker",
+        "base": "old.base", "chain": f"old.chain + {links}", "multi": "True" if several else "old.multi",
+        "no_grad": f"old.no_grad or not {enabled}", "maker": "old.maker",
     }  # fmt: skip
     return [
         "old = self.view_of",
