@@ -425,8 +425,10 @@ static int call_clear(PyObject *self)
     return face_clear(self);
 }
 
-static const char *const KINDS[] = {"Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Device", "ints",
-                                    "tensors", "none", NULL};
+static const char *const KINDS[] = {
+    [IS_TENSOR] = "Tensor", [IS_SCALAR] = "Scalar", [IS_INT] = "int", [IS_FLOAT] = "float", [IS_BOOL] = "bool", [IS_STR] = "str",
+    [IS_DTYPE] = "ScalarType", [IS_DEVICE] = "Device", [IS_INTS] = "ints", [IS_TENSORS] = "tensors", [IS_NONE] = "none", NULL,
+};
 
 /* (cache, parameters, ((kind, optional, size, source, default or MISSING, name or None), ...), rest or -1, alone) */
 static int read_target(Target *target, PyObject *row)

@@ -2,7 +2,7 @@
  * package (`compiled.h`). */
 enum { MOVES_NOT, JOINS, PICKS, PUTS };
 
-static const char *const MOVES[] = {"", "join", "pick", "put", NULL};
+static const char *const MOVES[] = {[MOVES_NOT] = "", [JOINS] = "join", [PICKS] = "pick", [PUTS] = "put", NULL};
 
 /* A plain array among the arguments, or NULL. */
 static PyArrayObject *plain_array(PyObject *value)

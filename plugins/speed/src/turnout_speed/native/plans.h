@@ -475,7 +475,9 @@ static int read_compiled(PlanKernel *made, PyObject *compiled)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
+static const char *const ROLES[] = {
+    [A_TENSOR] = "tensor", [A_OPTIONAL] = "optional", [A_LIST] = "list", [A_VALUE] = "value", NULL,
+};
 
 /* The roles of the arguments and their defaults, or MISSING. 0, or -1 with or without an error. */
 static int read_roles(PlanKernel *made, PyObject *roles, PyObject *defaults)

@@ -217,8 +217,11 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     return decline_after_error();
 }
 
-static const char *const SAVED[] = {"tensor", "value", "shape", "dtype", "device", "geometry", "result", NULL};
-static const char *const FITS[] = {"", "pair", "dtype", "all", NULL};
+static const char *const SAVED[] = {
+    [SAVE_TENSOR] = "tensor", [SAVE_VALUE] = "value", [SAVE_SHAPE] = "shape", [SAVE_DTYPE] = "dtype", [SAVE_DEVICE] = "device",
+    [SAVE_GEOMETRY] = "geometry", [SAVE_RESULT] = "result", NULL,
+};
+static const char *const FITS[] = {[FITS_NOT] = "", [FITS_PAIR] = "pair", [FITS_DTYPE] = "dtype", [FITS_ALL] = "all", NULL};
 
 /* (kind, slot, argument, need). 0, or -1 with or without an error. */
 static int read_save(RecordKernel *made, Save *save, PyObject *row)

@@ -532,17 +532,22 @@ static PyObject *make_sweep(PyObject *module, PyObject *args)
     return PyCFunction_New(&run_ahead_method, NULL);
 }
 
-static const char *const SAVED_AS[] = {"tensor", "value", "result", NULL};
-static const int OPERANDS_OF[] = {1, 2, 2, 2, 2, 1, 3, 3, 1, 1};
+static const char *const SAVED_AS[] = {[READ_TENSOR] = "tensor", [READ_VALUE] = "value", [READ_RESULT] = "result", NULL};
+static const int OPERANDS_OF[] = {
+    [STEP_CONJ] = 1, [STEP_EXPAND] = 2, [STEP_SCALED] = 2, [STEP_SCALED_BACK] = 2, [STEP_SUM_TO] = 2, [STEP_TURNED] = 1,
+    [STEP_MM_SELF] = 3, [STEP_MM_MAT2] = 3, [STEP_METHOD] = 1, [STEP_OPERATOR] = 1,
+};
 static const char *const STEP_WORDS[] = {
-    "conj", "expand", "scaled", "scaled back", "sum_to", "turned", "mm_self_grad", "mm_mat2_grad", "method", "operator", NULL,
+    [STEP_CONJ] = "conj", [STEP_EXPAND] = "expand", [STEP_SCALED] = "scaled", [STEP_SCALED_BACK] = "scaled back",
+    [STEP_SUM_TO] = "sum_to", [STEP_TURNED] = "turned", [STEP_MM_SELF] = "mm_self_grad", [STEP_MM_MAT2] = "mm_mat2_grad",
+    [STEP_METHOD] = "method", [STEP_OPERATOR] = "operator", NULL,
 };
 
 /* The words for functions, which stand before those for methods and operators; a new reference, or NULL with an error. */
 static PyObject *function_words(void)
 {
     PyObject *made = PyList_New(0);
-    for (int i = 0; made != NULL && strcmp(STEP_WORDS[i], "method") != 0; i++) {
+    for (int i = 0; made != NULL && i < STEP_METHOD; i++) {
         PyObject *word = PyUnicode_InternFromString(STEP_WORDS[i]);
         if (word == NULL || PyList_Append(made, word) < 0)
             Py_CLEAR(made);
