@@ -199,6 +199,31 @@ def test_lists_are_chosen_where_the_backend_has_a_kernel_for_them(monkeypatch: p
     assert made == [2, 2]
 
 
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (optim.SGD, {}),
+        (optim.SGD, {"momentum": 0.9, "dampening": 0.25}),
+        (optim.SGD, {"momentum": 0.9, "nesterov": True}),
+        (optim.Adagrad, {"lr_decay": 0.2, "eps": 0.01}),
+        (optim.Adam, {"eps": 0.01}),
+        (optim.Adam, {"eps": 0.01, "amsgrad": True}),
+        (optim.AdamW, {"eps": 0.01, "amsgrad": True}),
+    ],
+)
+def test_a_fused_step_is_that_of_the_rule(kind: Any, options: dict[str, Any]) -> None:
+    """Both write the formula, one for a tensor's methods, the other for counts of steps that stay on the device."""
+    found = []
+    for fused in (False, True):
+        parameter = turnout.tensor([0.5, -2.0, 3.0], dtype=turnout.float64, requires_grad=True)
+        optimizer = kind([parameter], lr=0.1, weight_decay=0.3, maximize=True, fused=fused, **options)
+        for scale in (1.0, -0.4, 0.0, 0.2):  # the squares shrink, which amsgrad sees
+            parameter.grad = turnout.tensor([1.0, 0.1, -4.0], dtype=turnout.float64) * scale
+            optimizer.step()
+        found.append({"parameter": parameter.detach(), **optimizer.state[parameter]})
+    turnout.testing.assert_close(*found, rtol=1e-12, atol=1e-14)
+
+
 def test_averages_of_a_model_and_its_norms() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
     averaged = optim.swa_utils.AveragedModel(model, avg_fn=optim.swa_utils.get_ema_avg_fn(0.5))
