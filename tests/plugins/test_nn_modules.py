@@ -7,6 +7,7 @@ import copy
 import inspect
 import math
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -217,6 +218,31 @@ def test_a_module_takes_what_its_function_takes(rule: str) -> None:
     taken = [value for value in values if takes(function, value)]
     assert 0 < len(taken) < len(values)
     assert [value for value in values if takes(module, value)] == taken
+
+
+def test_a_module_has_the_defaults_of_its_function() -> None:
+    """Their names are the same but for `_`, and for the count of dims, which `batch_norm` does not have."""
+    functions = {name.replace("_", ""): getattr(F, name) for name in dir(F)}
+    functions |= {"bceloss": F.binary_cross_entropy, "bcewithlogitsloss": F.binary_cross_entropy_with_logits}
+    compared = 0
+    for name in dir(nn):
+        own = name.lower().removeprefix("lazy")
+        function = functions.get(own) or functions.get(re.sub(r"\dd$", "", own))
+        if not function or not isinstance(getattr(nn, name), type):
+            continue
+        said = inspect.signature(getattr(nn, name)).parameters
+        for parameter in inspect.signature(function).parameters.values():
+            default = parameter.default
+            if parameter.name not in said or default is parameter.empty:
+                continue
+            given = said[parameter.name].default
+            if isinstance(default, list):  # one number for all dims; [] is the default of a stride
+                given = [] if given is None else [given] * max(len(default), 1)
+            elif parameter.name == "bias":  # whether there is one, or which
+                given = None if given is True else given
+            assert given == default, f"{name}: {parameter.name}"
+            compared += 1
+    assert compared > 240
 
 
 class Symmetric(nn.Module):
