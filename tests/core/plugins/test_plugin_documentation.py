@@ -10,7 +10,7 @@ from turnout.config.lines import Lines
 from turnout.config.settings import SETTINGS
 from turnout.config.values import show
 from turnout.plugins import PLUGIN_API, discovery
-from turnout.plugins.manifest import _BACKEND, _ENGINE, _KEY, _PROVIDES, parse
+from turnout.plugins.manifest import _BACKEND, _ENGINE, _KEY, _MANIFEST, _MEMBERS, _NEED, _OPTION, _PROVIDES, parse
 from turnout.plugins.records import STATES
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -29,14 +29,35 @@ def test_the_manifest_of_the_documentation_is_accepted():
     assert not discovery.incompatibility(manifest.api, PLUGIN_API)
 
 
-def test_every_field_state_and_the_api_are_in_the_documentation():
+def tables(text):
+    """Title of the first column -> the names in it -> the other cells."""
+    found = {}
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        (title, *_), _, *rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()]
+        found[title.strip("`")] = {name: rest for first, *rest in rows for name in re.findall(r"`(.*?)`", first) or [first]}
+    return found
+
+
+def test_the_states_and_the_api_are_in_the_documentation():
     text = (DOCS / "manifest.md").read_text()
-    assert set(re.findall(r"^\| (\w+) \|", text.split("## States")[1], re.MULTILINE)) - {"state"} == set(STATES)
+    assert tables(text)["state"].keys() == set(STATES)
     assert f'PLUGIN_API` is `"{PLUGIN_API}"`' in text
-    for field in ("name", "distribution", "kind", "api", "module", "summary", "requires_plugins", "needs"):
-        assert f"| `{field}` |" in text
-    for field in (*_BACKEND, *_KEY, *_ENGINE, *(f"provides.{name}" for name in _PROVIDES)):
-        assert f"`{field}`" in text
+
+
+def test_every_field_is_in_the_documentation_with_its_choices_and_whether_it_is_required():
+    said = tables((DOCS / "manifest.md").read_text())
+    top = _MANIFEST | {f"provides.{name}": field for name, field in _PROVIDES.items()} | {"option.<name>": _MANIFEST["option"]}
+    del top["provides"], top["option"]
+    for title, fields in {"field": top, "provides.backend": _BACKEND, "provides.key": _KEY, "provides.engine": _ENGINE}.items():
+        assert said[title].keys() == fields.keys()
+        for name, field in fields.items():
+            required, meaning = said[title][name]
+            assert (required == "required") == bool(field.required), name
+            assert [choice for choice in filter(None, field.choices) if choice not in meaning] == [], name
+    options = (*_OPTION, *_OPTION["type"].choices)
+    for name, words in {"needs": _NEED, "option.<name>": options, "provides.members": _MEMBERS}.items():
+        meaning = said["field"][name][1]
+        assert [word for word in words if not re.search(rf"`{word}\b", meaning)] == [], name
 
 
 def test_every_setting_is_in_the_documentation_with_its_default():
