@@ -13,6 +13,7 @@ from pages import FENCE, ROOT, Reader, blocks, pages, shell_commands, tracked
 from workspace import manifests
 
 from outcomes import refused
+from turnout_conformance.cases import CASES
 
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in pages() if path.parent == DOCS)
@@ -169,6 +170,13 @@ def test_the_tables_of_packages_have_every_folder_of_the_workspace():
         named = re.findall(r"`turnout-(\w+)`", holds) if name == "*" else re.findall(r"`(\w+)`", holds) if "<" in name else [name]
         said |= {f"{kind}/{each.replace('_', '-')}" for each in named}
     assert said == {folder for folder in folders if not folder.startswith("examples/")}
+
+
+def test_pages_say_in_hundreds_how_many_operators_have_a_case():
+    text = " ".join(word for page in pages() for word in page.read_text(encoding="utf-8").split())
+    said = re.findall(r"\w+ \w+ \d{3} operators", text)
+    assert len(said) == 5
+    assert set(said) == {f"more than {len(CASES) // 100}00 operators"}
 
 
 def test_a_note_is_one_page():
