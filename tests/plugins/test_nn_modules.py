@@ -300,6 +300,19 @@ def test_a_layer_that_is_made_without_its_values_is_on_its_device() -> None:
     assert (layer.weight.device.type, layer.weight.dtype, layer.weight.requires_grad) == ("cpu", turnout.float64, True)
 
 
+def test_an_lstm_whose_projection_takes_the_first_elements_computes_as_one_without_it() -> None:
+    """The module writes the step of a projected LSTM itself; that of the other is the operator's."""
+    projected, plain = (nn.LSTM(2, 4, dtype=turnout.float64, proj_size=size) for size in (3, 0))
+    state = projected.state_dict()
+    state["weight_hr_l0"].copy_(turnout.eye(3, 4))
+    plain.load_state_dict({n: F.pad(w, (0, 1)) if n == "weight_hh_l0" else w for n, w in state.items() if n != "weight_hr_l0"})
+    given = turnout.randn(5, 1, 2, dtype=turnout.float64)
+    hidden, cell = turnout.randn(2, 1, 1, 4, dtype=turnout.float64)
+    outputs, (last, after) = projected(given, (hidden[..., :3], cell))
+    expected, (expected_last, expected_after) = plain(given, (hidden, cell))
+    turnout.testing.assert_close((outputs, last, after), (expected[..., :3], expected_last[..., :3], expected_after))
+
+
 def test_dropout_of_one_recurrent_layer_warns() -> None:
     with pytest.warns(UserWarning, match=r"^GRU: dropout=0.5 has no effect with one layer: none follows the last$"):
         nn.GRU(2, 2, dropout=0.5)
