@@ -11,7 +11,7 @@ from typing import Any
 from turnout_arrays.indexing import along, around
 from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, PREPARED, TWO_BYTES, computed_dtype, store, store_by, store_single, widen
 from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Row, Steps
-from turnout_aten.shapes.extents import NO_DIMS, dims_of, listed
+from turnout_aten.shapes.extents import NO_DIMS, degrees_of_freedom, dims_of, listed
 
 Table = dict[str, Any]
 
@@ -306,7 +306,7 @@ def truths(xp: Any) -> Table:
 
 
 def moments(xp: Any) -> Table:
-    """Variance and standard deviation, in two passes. `correction` is subtracted from the count; 1 by default."""
+    """Variance and standard deviation, in two passes."""
 
     def variance(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
         x = widen(xp, self)
@@ -315,8 +315,7 @@ def moments(xp: Any) -> Table:
         mean = xp.true_divide(total(xp, x, axis, True), count)
         distance = x - mean
         squares = (distance * xp.conj(distance)).real if x.dtype.kind == "c" else distance * distance
-        freedom = max(count - (1 if correction is None else correction), 0)
-        return xp.true_divide(total(xp, squares, axis, keepdim), freedom)
+        return xp.true_divide(total(xp, squares, axis, keepdim), max(degrees_of_freedom(count, correction), 0))
 
     def var(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
         return store(xp, out, variance(self, dim, correction, keepdim))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf, prod
 from typing import Any
 
-from turnout_aten.shapes.extents import dims_of
+from turnout_aten.shapes.extents import degrees_of_freedom, dims_of
 from turnout_cuda.floats import Arrays, computed, kind
 from turnout_cuda.programs import Programs, name_of
 
@@ -91,7 +91,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             found = served(self, dim)
             if found is None:
                 return NotImplemented
-            freedom = float(max(found[1] - (1 if correction is None else correction), 0))
+            freedom = float(max(degrees_of_freedom(found[1], correction), 0))
             made = arrays.target(out, self.dtype)
             start("spread", name_of(self), (arrays.packed(self), made), found, (int(root), freedom))
             return arrays.deliver(made, out)

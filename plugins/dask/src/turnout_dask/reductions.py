@@ -11,7 +11,7 @@ import numpy as np
 
 from turnout_arrays.numbers import computed_dtype
 from turnout_aten.backend.functional_rows import Wanted
-from turnout_aten.shapes.extents import NO_DIMS, dims_of
+from turnout_aten.shapes.extents import NO_DIMS, degrees_of_freedom, dims_of
 from turnout_dask.blocks import rows, task_of
 
 # Row -> where its arguments `dim` and `keepdim` are; None for rows that reduce all dims.
@@ -127,9 +127,8 @@ def variance(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any
         _moments, dims, wide, dtype=wide, chunks=(*pieces, (3,)), new_axis=x.ndim, meta=np.empty((0,) * (x.ndim + 1), wide)
     ).rechunk(dict.fromkeys(dims, -1))
     single = tuple([(1,) if d in dims else lengths for d, lengths in enumerate(x.chunks)])
-    less = 1 if correction is None else correction
     made = parts.map_blocks(
-        _spread, dims, less, root, kind, dtype=kind, chunks=single, drop_axis=x.ndim, meta=np.empty((0,) * x.ndim, kind)
+        _spread, dims, correction, root, kind, dtype=kind, chunks=single, drop_axis=x.ndim, meta=np.empty((0,) * x.ndim, kind)
     )
     return made.reshape(want.shape)
 
@@ -197,12 +196,12 @@ def _moments(block: Any, dims: tuple[int, ...], wide: Any) -> Any:
         return np.stack([total, squares.astype(wide), np.full(total.shape, count, wide)], -1)
 
 
-def _spread(parts: Any, dims: tuple[int, ...], less: Any, root: bool, native: Any) -> Any:
+def _spread(parts: Any, dims: tuple[int, ...], correction: Any, root: bool, native: Any) -> Any:
     """The variance from what the chunks gave."""
     with np.errstate(all="ignore"):
         totals, squares, counts = parts[..., 0], parts[..., 1].real, parts[..., 2].real
         count = counts.sum(dims, keepdims=True) if dims else counts
         distance = totals / counts - (totals.sum(dims, keepdims=True) if dims else totals) / count
         each = squares + counts * (distance * np.conj(distance)).real
-        made = (each.sum(dims, keepdims=True) if dims else each) / np.maximum(count - less, 0)
+        made = (each.sum(dims, keepdims=True) if dims else each) / np.maximum(degrees_of_freedom(count, correction), 0)
         return (np.sqrt(made) if root else made).astype(native)

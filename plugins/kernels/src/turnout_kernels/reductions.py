@@ -13,7 +13,7 @@ import numpy as np
 
 from turnout.config.tuples import NamedTuple
 from turnout_aten.kernels.rows import Row, Sizes
-from turnout_aten.shapes.extents import listed
+from turnout_aten.shapes.extents import degrees_of_freedom, listed
 from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_kernels.few import compiled
 from turnout_kernels.layouts import deliver, packed, width_of
@@ -153,7 +153,7 @@ def spread(name: str, what: int) -> Row:
         ndim = self.ndim
         dims = listed(dim, ndim)
         length = prod([self.shape[d] for d in {d % ndim for d in dims}]) if ndim else 0
-        freedom = length - (1 if correction is None else correction)
+        freedom = degrees_of_freedom(length, correction)
         return reduced(what, self, dim, keepdim, out, 1 / freedom) if freedom > 0 else NotImplemented
 
     kernel.__name__ = kernel.__qualname__ = name

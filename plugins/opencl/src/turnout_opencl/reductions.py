@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import bool_, float32, float64
 from turnout_aten.kernels.rows import Row
-from turnout_aten.shapes.extents import NO_DIMS, contiguous_strides, dims_of
+from turnout_aten.shapes.extents import NO_DIMS, contiguous_strides, degrees_of_freedom, dims_of
 from turnout_opencl.arrays import ClArray, memory_of, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import DIMS, merged, packed
@@ -362,7 +362,7 @@ def truth_all(op: int) -> Any:
 
 
 def variance(root: bool) -> Any:
-    """The variance in two passes. `correction` is subtracted from the count; 1 by default."""
+    """The variance in two passes."""
 
     def kernel(self: ClArray, dim: Any, correction: Any, keepdim: bool, out: ClArray) -> None:
         dims = dims_of(len(self.shape), dim)
@@ -372,7 +372,7 @@ def variance(root: bool) -> Any:
             fill(out, float("nan"))
             return
         reduce(TOTAL, self, dims, mean, divisor=float(split.count))
-        freedom = max(split.count - (1 if correction is None else correction), 0)
+        freedom = max(degrees_of_freedom(split.count, correction), 0)
         reduce(DEVIATION, self, dims, out, divisor=float(freedom), root=root, centre=mean)
 
     return kernel

@@ -12,7 +12,7 @@ from turnout.dtypes import float32, float64
 from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.kernels.plans import array_maker
 from turnout_aten.kernels.rows import COUNT, FREEDOM, Steps
-from turnout_aten.shapes.extents import listed
+from turnout_aten.shapes.extents import degrees_of_freedom, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,7 +110,7 @@ def stepping(program: Steps, s: Structured, backend: TensorBackend) -> Callable[
         count = 1
         for d in listed(axis, len(shape)):
             count *= shape[d]
-        freedom = count - (1 if correction is None else correction)
+        freedom = degrees_of_freedom(count, correction)
         if freedom <= 0 and any(FREEDOM in given for _, *given in steps):
             return None
         if not made:  # once for all plans of the kernel

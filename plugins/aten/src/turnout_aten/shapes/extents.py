@@ -72,6 +72,11 @@ def dims_of(ndim: int, dim: int | Sequence[int] | None) -> Ints:
     return tuple(sorted([d % ndim for d in listed(dim, ndim)])) if ndim else ()
 
 
+def degrees_of_freedom(count: Any, correction: Any) -> Any:
+    """The degrees of freedom of a variance: the count less the correction, which is 1 where it is None. They may be negative."""
+    return count - (1 if correction is None else correction)
+
+
 def wrap_dims(dims: Sequence[int] | None, ndim: int) -> Ints:
     """Distinct dimension numbers counted from 0. None and an empty sequence mean all dims."""
     if ndim > 64:

@@ -7,7 +7,7 @@ from typing import Any
 
 from turnout.dtypes import COMPLEX
 from turnout_aten import operators as aten
-from turnout_aten.shapes.extents import dims_of
+from turnout_aten.shapes.extents import degrees_of_freedom, dims_of
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import Ints, blank, count
 from turnout_autograd.formulas.complex import conj
@@ -18,7 +18,7 @@ from turnout_autograd.formulas.reductions import count_of, may_hold_zero, restor
 def var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     """2 (x - mean) / (n - correction)."""
     shape = self.shape
-    degrees = count_of(shape, dim) - (1 if correction is None else correction)
+    degrees = degrees_of_freedom(count_of(shape, dim), correction)
     factor = 2 / degrees if degrees else float("inf")
     centred = self - self.mean(dims_of(len(shape), dim), True) if shape else self - self
     return restored(grad, shape, dim, keepdim) * (centred * factor)
