@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from random import Random
 
+from turnout_aten.shapes.scattering import REDUCTIONS
+
 Shape = tuple[int, ...]
 
 
@@ -132,7 +134,7 @@ def matrix_products(draw: Random) -> str:
 
 def scattering(draw: Random) -> str:
     rows, columns = draw.randint(1, 4), draw.randint(1, 5)
-    reduce = draw.choice(("sum", "prod", "mean", "amax", "amin"))
+    reduce = draw.choice(REDUCTIONS)
     index = f"(t.arange({rows * columns}) * 7 % {rows}).reshape({rows}, {columns})"
     source = tensor(draw, (rows, columns))
     return f"{tensor(draw, (rows, columns))}.scatter_reduce(0, {index}, {source}, '{reduce}', include_self={draw.random() < 0.5})"

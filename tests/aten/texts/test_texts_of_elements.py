@@ -127,11 +127,11 @@ turnout.masked_scatter(ones(2), tensor([True, False]), ones(0))
 turnout.masked_scatter(ones(2), tensor([True, True]), ones(1))
     ShapeError: masked_scatter: 'mask' has more true elements than 'source' has elements: 1
 turnout.scatter(ones(2), 0, tensor([0]), ones(1), reduce="sum")
-    ArgumentError: scatter: reduce must be 'add' or 'multiply', got 'sum'
+    ArgumentError: scatter: reduce must be one of add, multiply, got 'sum'
 turnout.scatter(ones(2), 0, tensor([0]), 1.0, reduce="mean")
-    ArgumentError: scatter: reduce must be 'add' or 'multiply', got 'mean'
+    ArgumentError: scatter: reduce must be one of add, multiply, got 'mean'
 turnout.index_reduce(ones(2), 0, tensor([0]), ones(1), "sum")
-    ArgumentError: index_reduce: reduce must be 'prod', 'mean', 'amax' or 'amin', got 'sum'
+    ArgumentError: index_reduce: reduce must be one of prod, mean, amax, amin, got 'sum'
 turnout.index_reduce(ones(2), 0, tensor([0]), ones(2), "prod")
     ShapeError: index_reduce: 'source' must have shape [1], got [2]
 turnout.index_reduce(ones(2, 2), 0, tensor([0]), ones(1, 3), "prod")

@@ -13,6 +13,7 @@ from turnout_aten.dtypes import check_held
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim
 from turnout_aten.shapes.layouts import as_operands
+from turnout_aten.shapes.scattering import REDUCTIONS
 from turnout_aten.tensor.tensor import Tensor
 
 # ---- put: by index into the flattened tensor
@@ -174,6 +175,7 @@ def _scattered(name: str, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 # ---- scattering with a reduction
 
+BY_INDEX = tuple(word for word in REDUCTIONS if word != "sum")  # what `index_reduce` takes: `index_add` adds
 _SCATTER_NAMES = {"add": "sum", "multiply": "prod"}
 
 
@@ -201,7 +203,7 @@ def scatter_value_with_(self: Tensor, dim: int, index: Tensor, value: Any, *, re
 def _reduction(reduce: str) -> str:
     found = _SCATTER_NAMES.get(reduce)
     if found is None:
-        raise ArgumentError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+        raise ArgumentError(texts.not_one_of("scatter", "reduce", _SCATTER_NAMES, reduce))
     return found
 
 
@@ -220,8 +222,8 @@ def index_reduce_(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
 
 def _spread(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str) -> Tensor:
     """`index` expanded to one index per element of `source`."""
-    if reduce not in ("prod", "mean", "amax", "amin"):
-        raise ArgumentError(f"{name}: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}")
+    if reduce not in BY_INDEX:
+        raise ArgumentError(texts.not_one_of(name, "reduce", BY_INDEX, reduce))
     target, at = _along(name, self, dim, index)
     shape = target.shape
     wanted = (*shape[:at], numel(index.shape), *shape[at + 1 :]) if self.shape else source.shape

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 # The result of an empty segment without `initial`; it also replaces the elements of other segments.
-_NEUTRAL = {"sum": 0.0, "mean": 0.0, "max": float("-inf"), "min": float("inf"), "prod": 1.0}
+NEUTRAL = {"sum": 0.0, "mean": 0.0, "max": float("-inf"), "min": float("inf"), "prod": 1.0}
 
 
 def segment_reduce(
@@ -27,8 +27,8 @@ def segment_reduce(
 
     `axis` is the last dim of the lengths. An empty segment gives `initial`, or the neutral value; nan for mean.
     """
-    if reduce not in _NEUTRAL:
-        raise ArgumentError(texts.not_one_of("segment_reduce", "reduce", _NEUTRAL, reduce))
+    if reduce not in NEUTRAL:
+        raise ArgumentError(texts.not_one_of("segment_reduce", "reduce", NEUTRAL, reduce))
     if indices is not None or (lengths is None) == (offsets is None):
         raise ArgumentError("segment_reduce: give either lengths or offsets; indices are not supported")
     if data.dtype.category != FLOAT:
@@ -74,7 +74,7 @@ def _reduced(data: Tensor, reduce: str, d: int, starts: Tensor, ends: Tensor, in
         aten.ge__Tensor(place, aten.unsqueeze(starts, -1)), aten.lt__Tensor(place, aten.unsqueeze(ends, -1))
     )
     inside = aten.reshape(inside, (*inside.shape, *(1,) * (data.ndim - d - 1)))
-    each = aten.where__ScalarOther(inside, aten.unsqueeze(data, d), _NEUTRAL[reduce])
+    each = aten.where__ScalarOther(inside, aten.unsqueeze(data, d), NEUTRAL[reduce])
     over, base = d + 1, initial
     if reduce in ("max", "min"):
         bound = aten.new_full(each, (*each.shape[:over], 1, *each.shape[over + 1 :]), _start(reduce, initial))
@@ -94,4 +94,4 @@ def _reduced(data: Tensor, reduce: str, d: int, starts: Tensor, ends: Tensor, in
 
 
 def _start(reduce: str, initial: Any) -> float:
-    return _NEUTRAL[reduce] if initial is None else float(initial)
+    return NEUTRAL[reduce] if initial is None else float(initial)

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from turnout.dtypes import float64
+from turnout_aten.composites.segment_reductions import NEUTRAL
 from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, one, row, some
 
 GAPS = T([[1.0, float("nan"), 3.0], [4.0, 5.0, float("nan")]])
@@ -106,6 +107,6 @@ CASES: tuple[OperatorCase, ...] = (
     row("_weight_norm", (S(M, some(2, 1, seed=3)), S(M, some(1, 3, seed=3), 1), S(M, T(2.0), -1), S(some(3), some(3, seed=3))), _weight_norm),
     row("pdist", (S(some(4, 3)), S(some(1, 3))), _pdist),
     row("_pdist_forward", S(some(4, 3), 3.0), _pdist),
-    row("segment_reduce", tuple(S(some(5, 2), reduce, lengths=T([2, 0, 3], "int64"), initial=1) for reduce in ("sum", "mean", "max", "min", "prod")) + (S(some(2, 3), "sum", offsets=T([[0, 1, 3], [0, 2, 3]], "int64"), axis=1),), _segments),
+    row("segment_reduce", tuple(S(some(5, 2), reduce, lengths=T([2, 0, 3], "int64"), initial=1) for reduce in NEUTRAL) + (S(some(2, 3), "sum", offsets=T([[0, 1, 3], [0, 2, 3]], "int64"), axis=1),), _segments),
 )
 # fmt: on

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from turnout_aten.shapes.scattering import REDUCTIONS
 from turnout_conformance.cases.model import Drawn, S, Sample
 from turnout_conformance.cases.sets.rows import Row
 from turnout_conformance.cases.sets.sizes.shapes import FLOATS, Shape, places, rows
@@ -45,7 +46,7 @@ def with_source(written: Sizes, call: Callable[..., Sample], *, each: bool = Tru
 
 
 # fmt: off
-def added(written: Sizes, reductions: tuple[str, ...] = ("sum", "mean", "prod", "amax", "amin")) -> list[Row]:
+def added(written: Sizes, reductions: tuple[str, ...] = REDUCTIONS) -> list[Row]:
     """Sums and extremes at indices."""
     ways = [{"reduce": reduce, "include_self": own} for reduce in reductions for own in (True, False)]
     return [
