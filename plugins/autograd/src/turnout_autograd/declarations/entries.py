@@ -14,12 +14,11 @@ from turnout_aten.declarations.model import NativeFunction, NativeFunctions
 from turnout_aten.declarations.tables import RESIZES
 from turnout_aten.declarations.yaml_nodes import Node, read
 from turnout_aten.errors.declarations import DeclarationError, Problem
-from turnout_autograd.declarations.tangents import PRIMAL, TANGENT, Tangent, problems_of_claim, problems_of_terms
+from turnout_autograd.declarations.tangents import PRIMAL, PROPERTIES, TANGENT, Tangent, problems_of_claim, problems_of_terms
 
 NON_DIFFERENTIABLE = "non_differentiable"
 NOT_IMPLEMENTED = "not_implemented"
 MASK = "grad_input_mask"
-PROPERTIES = {"shape": "Tensor", "dtype": "Tensor", "device": "Tensor", "geometry": "Tensor", "shapes": "Tensor[]"}
 
 # What an entry may hold besides arguments.
 _FIELDS = ("name", "output_differentiability", "exact", "unless")
@@ -290,7 +289,7 @@ class _Reader:
         for inner in ast.walk(tree):
             if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.attr in ("geometry", "shapes"):
                 kind = arguments.get(inner.value.id, "")
-                if kind != PROPERTIES[inner.attr]:
+                if kind != PROPERTIES[inner.attr][0]:
                     self.problem(formula.line, f"'{inner.value.id}.{inner.attr}': {inner.value.id} is {kind or 'no argument'}")
 
 

@@ -119,12 +119,19 @@ def _passes(term: Term, functions: frozenset[str]) -> bool:
     return all(name + TANGENT in whole for name in term.arguments)
 
 
-_NO_VALUES = ("shape", "shapes", "dtype", "device", "geometry")
+# What a formula may ask of an argument without its values: the type of the argument, and how it is read from it.
+PROPERTIES = {
+    "shape": ("Tensor", "{0}.array.shape"),
+    "dtype": ("Tensor", "{0}.dtype"),
+    "device": ("Tensor", "{0}.device"),
+    "geometry": ("Tensor", "({0}.array.shape, {0}.stride(), {0}.storage_offset())"),
+    "shapes": ("Tensor[]", "[t.array.shape for t in {0}]"),
+}
 
 
 def _values(tree: ast.AST) -> Iterator[str]:
     """The names whose values an expression reads: not those of which it asks the shape, dtype, device or layout."""
-    if isinstance(tree, ast.Attribute) and isinstance(tree.value, ast.Name) and tree.attr in _NO_VALUES:
+    if isinstance(tree, ast.Attribute) and isinstance(tree.value, ast.Name) and tree.attr in PROPERTIES:
         return
     if isinstance(tree, ast.Name):
         yield tree.id

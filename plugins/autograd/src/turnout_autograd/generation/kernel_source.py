@@ -14,7 +14,8 @@ from typing import Any
 from turnout.schema.model import FunctionSchema
 from turnout_aten.declarations.model import NativeFunction
 from turnout_aten.declarations.tables import INPLACE_VIEW
-from turnout_autograd.declarations.entries import MASK, PROPERTIES, Entry, Formula, free_names, tensor_returns
+from turnout_autograd.declarations.entries import MASK, Entry, Formula, free_names, tensor_returns
+from turnout_autograd.declarations.tangents import PROPERTIES
 
 TENSOR, OPTIONAL, LIST, OPTIONAL_LIST, OTHER = "Tensor", "Tensor?", "Tensor[]", "Tensor?[]", ""
 
@@ -181,15 +182,6 @@ class _Calls:
 def slot(argument: str, prop: str) -> str:
     """Where a property of an argument is saved."""
     return f"{argument}_{prop}"
-
-
-_READ = {
-    "shape": "{0}.array.shape",
-    "dtype": "{0}.dtype",
-    "device": "{0}.device",
-    "geometry": "({0}.array.shape, {0}.stride(), {0}.storage_offset())",
-    "shapes": "[t.array.shape for t in {0}]",
-}
 
 
 class Writer:
@@ -472,7 +464,7 @@ class Writer:
         for formula, uses in self.uses.items():
             for line in [
                 *(self._save_tensor(n) for n in uses.tensors),
-                *((f"node.{slot(a, p)} = {_READ[p].format(local(a))}",) for a, p in uses.properties),
+                *((f"node.{slot(a, p)} = {PROPERTIES[p][1].format(local(a))}",) for a, p in uses.properties),
                 *((f"node.{local(n)} = {local(n)}",) for n in uses.values),
             ]:
                 saves.setdefault(line, []).append(formula)
