@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import tracked
 from workspace import ROOT, Distribution, distributions, modules, read, required_name
 
 import turnout
@@ -119,6 +120,14 @@ def test_files_of_the_build_name_the_lowest_python():
     workflows = [f"{templates}/dot-github/workflows/test.yml.template", *ROOT.glob("examples/*/.github/workflows/*.yml")]
     assert [found(file, r'^requires-python = ">=(.*)"') for file in projects] == [[lowest]] * len(projects)
     assert [found(file, r'python-version: "(.*)"') for file in workflows] == [[lowest]] * len(workflows)
+
+
+def test_all_workflows_use_the_same_versions_of_an_action():
+    """Also those that pages show and `turnout new-plugin` writes."""
+    files = [file for file in tracked((".github", "docs", "examples", "tools")) if file.endswith((".md", ".yml", ".yml.template"))]
+    used = [each for file in files for each in found(file, r"^ *- uses: ([\w./-]+)@(\S+)")]
+    assert len(used) > 12
+    assert len(set(used)) == len({action for action, _ in used}), sorted(set(used))
 
 
 def test_all_that_need_numpy_need_the_same():
