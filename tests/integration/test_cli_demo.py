@@ -95,9 +95,10 @@ def agree(found, expected):
 
 
 @pytest.mark.filterwarnings("ignore:Creating scratch directories")  # as Dask says on a busy machine
-def test_a_cluster_of_processes_learns_what_cpu_learns(need_device, on_cpu):
+def test_a_cluster_of_processes_learns_what_cpu_learns(need_device, on_cpu, monkeypatch):
     need_device("dask")
     pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")  # the command sets it for its whole process
     done = run("demo", "--json", "--device", "dask", "--workers", "2", "--epochs", "1")
     assert done.exit_code == 0, done.output
     assert re.search(r"Dask's dashboard: http://127\.0\.0\.1:\d+/status", done.stderr)

@@ -12,8 +12,6 @@ from turnout_cli.main import Problem
 if TYPE_CHECKING:
     from turnout import Tensor
 
-_SAFE_PATH = "PYTHONSAFEPATH"
-
 
 class AtOnce:
     """A device that computes what is called."""
@@ -62,22 +60,10 @@ def computing(device: str, workers: int | None) -> Iterator[AtOnce]:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise Problem("--workers needs distributed\n  to fix  pip install distributed") from error
+    # Workers start with `-c`, and would import from the working directory. It stays set: the whole process is the command's.
+    os.environ["PYTHONSAFEPATH"] = "1"
     with (
-        _own_path(),
         LocalCluster(n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
     ):
         yield InChunks(workers, client.dashboard_link)
-
-
-@contextmanager
-def _own_path() -> Iterator[None]:
-    """Processes of Python that start meanwhile import nothing from the working directory: they are started with `-c`."""
-    before = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[_SAFE_PATH]
-        if before is not None:
-            os.environ[_SAFE_PATH] = before
