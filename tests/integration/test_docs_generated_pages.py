@@ -12,7 +12,17 @@ from xml.etree import ElementTree
 
 import click
 import pytest
-from generated_pages import benchmarks, call_drawing, command_line, differences, docstrings, plugin_directory, reference, write
+from generated_pages import (
+    benchmarks,
+    call_drawing,
+    command_line,
+    differences,
+    docstrings,
+    plugin_directory,
+    public_names,
+    reference,
+    write,
+)
 from pages import ROOT
 from workspace import manifests
 
@@ -201,6 +211,20 @@ def test_every_public_function_and_class_is_in_the_reference_once(made):
                 rf"^\.\. py:\w+:: {name}(?=\(|$)(?:[^\n]*)\n(?: {{5,}}[^\n]*\n)*    :module: turnout$", text, re.MULTILINE
             )
             assert len(heads) == 1, name
+
+
+def test_every_public_module_has_a_page_or_needs_none():
+    known = [*reference.MODULES, *reference.FOR_PLUGINS, *reference.REPEATED]
+    assert sorted(known) == sorted({*public_names.rooms(), *public_names.provided()})
+    assert set(public_names.rooms()) > reference.FOR_PLUGINS
+    for path in reference.REPEATED:
+        around = path.rpartition(".")[0]
+        assert public_names.of_module(path).keys() <= (public_names.of_module(around).keys() if around else set()), path
+
+
+def test_members_of_a_plugin_that_cannot_be_used_here_are_on_the_page(made):
+    names = re.findall(r"^\.\. py:\w+:: (\w+)", made["reference/cuda.rst"], re.MULTILINE)
+    assert {"is_available", "Stream", "memory_stats", "CUDAGraph"} <= set(names)
 
 
 def test_every_function_of_a_public_module_is_on_its_page(made):

@@ -124,7 +124,7 @@ def test_files_of_the_build_name_the_lowest_python():
 
 def test_all_workflows_use_the_same_versions_of_an_action():
     """Also those that pages show and `turnout new-plugin` writes."""
-    files = [file for file in tracked((".github", "docs", "examples", "tools")) if file.endswith((".md", ".yml", ".yml.template"))]
+    files = [file for file in tracked((".github", "docs", "examples", "tools")) if file.endswith((".md", ".yml", ".template"))]
     used = [each for file in files for each in found(file, r"^ *- uses: ([\w./-]+)@(\S+)")]
     assert len(used) > 12
     assert len(set(used)) == len({action for action, _ in used}), sorted(set(used))

@@ -12,34 +12,17 @@ import re
 import runpy
 import subprocess
 import sys
-import tomllib
-import types
 
 import pytest
+from generated_pages import public_names
 from workspace import ROOT, Distribution, distributions
 
 import turnout
 
 EVERY = [one for one in distributions() if not one.is_stubs]
 CORE = next(one for one in EVERY if one.name == "turnout-core")
-ROOMS = sorted({path.stem for path in [*CORE.source.glob("*.py"), *CORE.source.glob("*/")] if path.stem[0] != "_"})
-
-
-def provided() -> dict[str, str]:
-    """Public module -> the module of a plugin, as the manifests say, with the public modules inside."""
-    found: dict[str, str] = {}
-    for one in EVERY:
-        path = one.source / "plugin.toml"
-        if path.exists():
-            provides = tomllib.loads(path.read_text("utf-8"))["provides"]
-            found |= provides.get("modules", {})
-            for place, members in provides.get("members", {}).items():
-                found |= {f"{place}.{name}": module for name, module in members.get("modules", {}).items()}
-    for name, module in list(found.items()):
-        loaded = importlib.import_module(module)
-        inside = [each for each in loaded.__all__ if isinstance(getattr(loaded, each), types.ModuleType)]
-        found |= {f"{name}.{each}": getattr(loaded, each).__name__ for each in inside}
-    return found
+ROOMS = public_names.rooms()
+PROVIDED = public_names.provided()
 
 
 def packages() -> list[str]:
@@ -55,7 +38,7 @@ def packages() -> list[str]:
 PUBLIC = {
     **{f"turnout.{room}": f"turnout.{room}" for room in ROOMS},
     **{module: module for module in packages()},
-    **{f"turnout.{name}": module for name, module in provided().items()},
+    **{f"turnout.{name}": module for name, module in PROVIDED.items()},
 }
 each = pytest.mark.parametrize("module", sorted(set(PUBLIC.values())))
 # Of a module that finds its names late, `__all__` is made when it is asked for.
@@ -110,7 +93,7 @@ BESIDE = {
 def test_the_build_makes_a_stub_of_each_public_module_with_all_its_names(tmp_path):
     runpy.run_path(str(ROOT / "tools/stubs/setup.py"))["write_stubs"](tmp_path)
     missing = {}
-    for name, module in provided().items():
+    for name, module in PROVIDED.items():
         place = tmp_path.joinpath(*name.split("."))
         file = place / "__init__.pyi" if place.is_dir() else place.with_suffix(".pyi")
         stated = set(re.findall(r" as (\w+)$", file.read_text("utf-8"), re.MULTILINE))

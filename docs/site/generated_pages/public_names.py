@@ -1,8 +1,10 @@
-"""Which names are public: those that a module lists in `__all__`."""
+"""What is public: the modules of core and of the manifests, and of each the names that it lists in `__all__`."""
 
 from __future__ import annotations
 
 import inspect
+import pkgutil
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -17,9 +19,36 @@ def resolve(name: str) -> Any:
     return found
 
 
-def of_module(module: ModuleType) -> list[str]:
-    """The public functions and classes of a module, in alphabetical order."""
-    return sorted(name for name in module.__all__ if _is_documented(getattr(module, name, None)))
+def rooms() -> list[str]:
+    """The public modules of core."""
+    return sorted(each.name for each in pkgutil.iter_modules(turnout.__path__) if not each.name.startswith("_"))
+
+
+def provided() -> dict[str, str]:
+    """Public module -> the module of a plugin, as the manifests say, with the public modules inside."""
+    found: dict[str, str] = {}
+    for manifest in turnout.plugins.catalog().manifests:
+        for place, public in manifest.public.items():
+            found |= {f"{place}.{name}".removeprefix("."): module for name, module in public.modules.items()}
+    for path, module in list(found.items()):
+        loaded = import_module(module)
+        inside = [each for each in loaded.__all__ if isinstance(getattr(loaded, each), ModuleType)]
+        found |= {f"{path}.{each}": getattr(loaded, each).__name__ for each in inside}
+    return found
+
+
+def of_module(path: str) -> dict[str, Any]:
+    """The public functions and classes of a public module, in alphabetical order.
+
+    Members of plugins that cannot be used here, because a device or a package is missing, are among them.
+    """
+    module, catalog = resolve(f"turnout.{path}"), turnout.plugins.catalog()
+    found = {name: getattr(module, name, None) for name in module.__all__}
+    for name in catalog.public_names(path):
+        if name not in found:
+            home = import_module(catalog.offering(path, name)[0].manifest.offers(path).all[name])
+            found[name] = getattr(home, name, home)
+    return {name: found[name] for name in sorted(found) if _is_documented(found[name])}
 
 
 def _is_documented(found: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +60,16 @@ PLACES = {
     "turnout_aten.tensor.size": "views",
     "turnout_aten.tensor.subclasses": "factories",
 }
-# Public modules with pages of their own -> titles, in the order of the page that lists them.
+# Public modules -> titles of their pages, in the order of the page that lists them.
 MODULES = {
     "nn": "Modules",
     "nn.functional": "Functions for neural networks",
     "nn.init": "Initial values of parameters",
+    "nn.modules.module": "Hooks of all modules",
     "nn.utils": "Parameters and gradients of modules",
+    "nn.utils.parametrize": "Computed parameters",
+    "nn.utils.parametrizations": "Orthogonal and normalised parameters",
+    "nn.utils.rnn": "Sequences of different lengths",
     "optim": "Optimisers",
     "optim.lr_scheduler": "Learning rates over time",
     "optim.swa_utils": "Averages of weights",
@@ -77,17 +81,25 @@ MODULES = {
     "signal.windows": "Windows",
     "masked": "Reductions under a mask",
     "autograd": "Gradients",
+    "autograd.forward_ad": "Forward mode",
     "autograd.function": "Functions with gradients of their own",
     "autograd.functional": "Derivatives of functions",
     "autograd.graph": "The recorded graph",
     "func": "Function transforms",
     "utils.checkpoint": "Saved tensors that are computed again",
     "amp": "Mixed precision",
+    "cuda": "CUDA devices",
     "opencl": "OpenCL devices",
+    "dask": "Tensors in chunks",
     "random": "The default generators of random numbers",
+    "testing": "Comparing tensors in tests",
+    "compiler": "Compiled functions",
     "graphs": "Recorded graphs of operators",
     "export": "Exported programs",
     "array_api": "The Python array API standard",
+    "array_api.fft": "Fourier transforms of the standard",
+    "array_api.linalg": "Linear algebra of the standard",
+    "return_types": "Results with names",
     "trees": "Nested arguments and results",
     "library": "Custom operators",
     "state": "The state of dispatch",
@@ -97,6 +109,10 @@ MODULES = {
     "host_fallback": "The host fallback",
     "errors": "Errors",
 }
+# Public modules without a page: rooms of core whose names are for plugins (docs/plugin-api.md), and modules with no name that the
+# page of the module around them has not.
+FOR_PLUGINS = {"dtypes", "explanation", "guards", "keys", "operators", "registry", "schema", "table"}
+REPEATED = {"nn.modules", "nn.parameter", "utils"}
 # fmt: on
 
 
@@ -109,7 +125,7 @@ def _module(name: str, found: Any) -> str:
 def files() -> dict[str, str]:
     """The pages, and `reference.md`, which lists them."""
     documentation = read()
-    by_page: dict[str, list[str]] = {page: [] for page in FAMILIES}
+    by_page: dict[str, dict[str, Any]] = {page: {} for page in FAMILIES}
     constants = []
     for name in dir(turnout):
         found = getattr(turnout, name)
@@ -119,13 +135,13 @@ def files() -> dict[str, str]:
         if isinstance(found, turnout.DType) or not callable(found):
             constants.append(name)
         elif name != "Tensor":
-            by_page[PLACES.get(_module(name, found), "calls") if entry is None else entry.family].append(name)
+            by_page[PLACES.get(_module(name, found), "calls") if entry is None else entry.family][name] = found
     pages = {
         f"functions-{page}": _page(
             title,
             "Names of the module ``turnout``.",
-            (_object("turnout", name, getattr(turnout, name)) for name in by_page[page]),
-            summary=_summary("turnout", turnout, by_page[page]),
+            (_object("turnout", name, found) for name, found in by_page[page].items()),
+            summary=_summary("turnout", by_page[page]),
         )
         for page, title in FAMILIES.items()
         if by_page[page]
@@ -137,11 +153,10 @@ def files() -> dict[str, str]:
         "Modules": [],
     }
     for path, title in MODULES.items():
-        module = public_names.resolve(f"turnout.{path}") if path != "devices" else turnout.devices
+        module, found = public_names.resolve(f"turnout.{path}"), public_names.of_module(path)
         introduction = described(module.__doc__).text if path not in _MAPS else described(module.__doc__).summary
-        names = list(public_names.of_module(module))
-        members = [_object(f"turnout.{path}", name, getattr(module, name), methods=True) for name in names]
-        summary = _summary(f"turnout.{path}", module, names)
+        members = [_object(f"turnout.{path}", name, found[name]) for name in found]
+        summary = _summary(f"turnout.{path}", found)
         pages[path] = _page(f"turnout.{path}: {title}", introduction, members, summary=summary, module=f"turnout.{path}")
         listed["Modules"].append(path)
     made = {f"reference/{name}.rst": text + "\n" for name, text in pages.items()}
@@ -172,11 +187,10 @@ def _toctree(caption: str, pages: Iterable[str]) -> str:
     return "\n".join([f"## {caption}\n", ":::{toctree}", *(f"generated/reference/{page}" for page in pages), ":::\n"])
 
 
-def _summary(module: str, holder: Any, names: Iterable[str]) -> str:
+def _summary(module: str, objects: Mapping[str, Any]) -> str:
     """A table of the names of a page, each a link to its place, with the first sentence of what is said there."""
     rows = []
-    for name in names:
-        found = getattr(holder, name)
+    for name, found in objects.items():
         place = "turnout" if module != "turnout" and vars(turnout).get(name) is found else module
         sentence = described(_heads(name, found)[1]).summary
         rows.append(f"    * - :py:obj:`{name} <{place}.{name}>`\n      - {sentence}")
@@ -212,8 +226,8 @@ def _constants(names: Iterable[str]) -> str:
     return "\n\n".join(lines)
 
 
-def _object(module: str, name: str, found: Any, *, methods: bool = False) -> str:
-    """A function or class, with its methods if they are asked for or it has a page of no other kind."""
+def _object(module: str, name: str, found: Any) -> str:
+    """A function, or a class with its methods."""
     is_class = inspect.isclass(found)
     if module != "turnout" and vars(turnout).get(name) is found:
         kind = "class" if is_class else "function"

@@ -1,4 +1,4 @@
-"""The public module `turnout.compiler`, and `turnout.compile`."""
+"""`turnout.compiler`: what is known of the functions that `turnout.compile` made, and the errors and warnings of compiling."""
 
 from __future__ import annotations
 
