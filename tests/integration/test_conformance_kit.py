@@ -18,11 +18,12 @@ import mutant_functionalities
 import pytest
 from installed import clean
 from packages_on_path import write_package
+from pages import ROOT, pages
 
 import turnout
 from turnout_conformance import expected
 from turnout_conformance.choosing import Candidate, Choice, chosen
-from turnout_conformance.plugin import Session
+from turnout_conformance.plugin import Session, pytest_addoption
 
 HERE = Path(__file__).parent
 
@@ -46,6 +47,23 @@ def run_kit(folder: Path, *options: str, mutants: bool = False, path: Iterable[P
         timeout=600,
     )  # fmt: skip
     return Run(done.returncode, done.stdout + done.stderr, expected.read(written) if written.exists() else {})
+
+
+# ---- options
+
+
+def test_the_table_of_options_has_each_with_its_value_and_says_which_may_be_repeated() -> None:
+    options: dict[str, dict[str, Any]] = {}
+    group = SimpleNamespace(addoption=lambda name, **fields: options.update({name: fields}))
+    pytest_addoption(SimpleNamespace(getgroup=lambda *names: group))  # type: ignore[arg-type]
+    stated = {}
+    for name, fields in options.items():
+        value = fields.get("metavar") or "|".join(each for each in fields["choices"] if each != fields["default"])
+        stated[f"{name} {value}"] = fields.get("action") == "append"
+    rows = re.findall(r"^\| `(--.*?)` \| (.*) \|$", (ROOT / "tools/conformance/README.md").read_text("utf-8"), re.MULTILINE)
+    assert {row: said.endswith("; may be repeated") for row, said in rows} == stated
+    for page in pages():
+        assert set(re.findall(r"--turnout-[a-z-]+", page.read_text("utf-8"))) <= options.keys(), page
 
 
 # ---- backends

@@ -54,13 +54,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--turnout-engine", action="append", default=[], metavar="NAME", help="prove this engine of turnout.compile")
     add(
         "--turnout-engine-close", type=float, default=0.0, metavar="NUMBER",
-        help="how much the numbers of an engine may differ from eager ones, relatively, such as 1e-5 (default: 0, the same bits)",
+        help="how much an engine's numbers may differ from eager ones, relatively: 1e-5 (default: %(default)g, the same bits)",
     )  # fmt: skip
     add(
         "--turnout-option", action="append", default=[], metavar="PLUGIN.OPTION=VALUE",
         help="an option of a plugin in this run, such as 'acme.limit=3'",
     )  # fmt: skip
-    add("--turnout-level", choices=choosing.LEVELS, default="full", help="quick: one test for each operator (default: full)")
+    add("--turnout-level", choices=choosing.LEVELS, default="full", help="quick: a test for each operator (default: %(default)s)")
     add("--turnout-sample", type=_share, default=1.0, metavar="SHARE", help="a share of the tests of each operator, such as 0.1")
     add("--turnout-expected-failures", metavar="FILE", help="tests that must fail, one a line")
     add("--turnout-write-expected-failures", metavar="FILE", help="write the tests that failed to a file")
