@@ -1,16 +1,18 @@
 # Every target sets up what it needs in .venv, from python3, pip and make alone.
 #
+#   make setup    fill .venv, as every other target does first
 #   make demo     train a classifier and see the dispatcher explain itself
 #   make test     the fast selection of the tests, in a few minutes
 #   make test-all all tests that need neither torch nor a GPU
-#   make sweeps   random programs in large numbers
+#   make sweeps   random programs in large numbers          make seconds  record the CPU time of each test
 #   make lint     ruff, mypy                                make format   apply ruff's formatting
 #   make core-alone  the dispatcher's own tests, with nothing else installed
 #   make wheels   build every sdist and wheel, test each in an environment of its own
 #   make release  files as for PyPI: wheels for every Linux, checked   (docs/release.md)
 #   make oracle   compare with PyTorch (installs it)        make bench    ratios of the call costs
 #   make docs     the documentation site, docs/_build/html/index.html
-#   make codegen  make the generated code anew              make clean    remove all that these made
+#   make codegen  write the generated code anew             make freeze   list what is installed, as constraints.txt has it
+#   make clean    remove all that these made
 
 PYTHON ?= python3
 PY     := .venv/bin/python

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workspace import ROOT
+from pages import ROOT, pages
 
 import turnout
 
@@ -54,6 +55,13 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[list[str]], N
 def test_each_group_has_a_title(program: Callable[[list[str]], None]) -> None:
     run = sys.modules["run"]
     assert {*run.GROUPS} < {*run.TITLES}
+
+
+def test_the_groups_that_pages_name_are_those_that_there_are(program: Callable[[list[str]], None]) -> None:
+    run = sys.modules["run"]
+    named = {name for page in pages() for name in re.findall(r"--group (\w+)", page.read_text("utf-8"))}
+    assert {*run.TITLES} - named == {run.CALLS, run.DRAWN}  # which is the default, and a search for rows
+    assert named < {*run.TITLES}
 
 
 def test_a_quick_run_reports_and_draws_every_row_it_was_asked_for_and_no_other(tmp_path: Path) -> None:
