@@ -250,9 +250,11 @@ def _methods(cls: type) -> Iterator[str]:
         if name.startswith("_"):
             continue
         value = getattr(found, "__func__", found)
+        if not value.__doc__:
+            continue
         if isinstance(value, property):
             yield _directive("property", "", [name], described(value.__doc__).text)
-        elif inspect.isfunction(value) and value.__doc__:
+        elif inspect.isfunction(value):
             heads, text = _heads(name, value, is_method=not isinstance(found, staticmethod))
             yield _directive("method", "", heads, described(text).text)
 
