@@ -21,7 +21,7 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.errors import NotLoweredError, NotWorthwhileError
 from turnout_tracer.compiling.functions import LIMIT, Compiled, Entry
-from turnout_tracer.compiling.lowering import Lowered, fake_like, symbolic_like
+from turnout_tracer.compiling.lowering import STRIDED, Lowered, fake_like, symbolic_like
 from turnout_tracer.compiling.outcomes import Kind, Memory
 from turnout_tracer.compiling.programs import UNTRUE, Program
 from turnout_tracer.compiling.reach import Code
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from turnout_tracer.compiling.outcomes import Outcomes
 
 # What a function names that asks how a tensor lies in its memory.
-ABOUT_MEMORY = frozenset(("_base", "_is_view", "storage_offset", "storage", "untyped_storage", "as_strided", "as_strided_"))
+ABOUT_MEMORY = frozenset(("_base", "_is_view", "storage_offset", "storage", "untyped_storage"))
 TRACES = 8  # of one signature without sizes: each holds for other sizes
 
 
@@ -106,7 +106,7 @@ def sized(walk: Walk, args: tuple[Any, ...], kwargs: dict[str, Any], code: Code)
         return []
     given = {id(leaf) for leaf in trees.flatten((args, kwargs))[0] if type(leaf) is Tensor}
     shared = {i for group in walk.groups for i in group}
-    parts = not code.computed and ABOUT_MEMORY.isdisjoint(code.names)
+    parts = not (code.computed or any(name in ABOUT_MEMORY or name.startswith(STRIDED) for name in code.names))
     return [
         i
         for i, each in enumerate(walk.tensors)

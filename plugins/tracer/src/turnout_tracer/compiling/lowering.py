@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from turnout_tracer.compiling.outcomes import Outcomes
     from turnout_tracer.compiling.signatures import Walk
 
+STRIDED = "as_strided"  # how the names of operators begin that may read any place of an input's memory
+
 
 class Lowered:
     """A graph for an engine.
@@ -56,7 +58,7 @@ class Lowered:
         sizes: Sizes | None = None,
     ) -> None:
         self.bases, covers = _bases(walk)
-        if any(node.op.name.startswith("as_strided") for node in capture.nodes) and not all(map(_is_whole, walk.tensors)):
+        if any(node.op.name.startswith(STRIDED) for node in capture.nodes) and not all(map(_is_whole, walk.tensors)):
             raise NotLoweredError(errors.strided_input())
         mode = turnout.FakeMode()
         constants = capture.constants
