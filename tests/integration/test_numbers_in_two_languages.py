@@ -29,6 +29,11 @@ NUMBERS = {
     "arrays of a kernel": [
         (f"{KERNELS}/native.py", r"^MAX_ARRAYS = (.+)$"), (f"{KERNELS}/native/job.h", r"#define MAX_ARRAYS (\d+)"),
     ],
+    "ints that are compared quickly": [
+        ("core/src/turnout/operators/stubs.py", r"not (-\d+) < \{0\} < (\d+)"),
+        ("core/src/turnout/operators/arguments.py", r"not \((-\d+) < v < (\d+)"),
+        (f"{SPEED}/native/call.h", r"number > (-\(1LL << 30\)) && number < (\(1LL << 30\))"),
+    ],
     "rows of a tile of products": [
         (f"{KERNELS}/matrix_products.py", r"^_ROWS, _BYTES = (\d+),"),
         (f"{KERNELS}/native/batches.h", r"#define ROWS_OF_TILE (\d+)"),
@@ -198,7 +203,7 @@ NUMBERS = {
 
 def found(file: str, pattern: str) -> str:
     (match,) = re.finditer(pattern, (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
-    return re.sub(r"(?<=\d),(?=\d{3}\b)", "", ", ".join(match.groups()))
+    return re.sub(r"(?<=\d),(?=\d{3}\b)|(?<=\d)LL\b", "", ", ".join(match.groups()))
 
 
 @pytest.mark.parametrize("name", NUMBERS)

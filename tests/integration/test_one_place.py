@@ -270,6 +270,10 @@ DECIDED = {
         ["plugins/nn/src/turnout_nn/layers.py"],
     ),
     "which tensors are left out of a join": (r"\bfor (\w+) in (?:tensors|batches|shapes)\b[^\n]* [!=]= \(0,\)", []),
+    "which ints are compared quickly": (  # where a name would be looked up at each call
+        r"\b1073741824\b",
+        ["core/src/turnout/operators/arguments.py", "core/src/turnout/operators/stubs.py"],
+    ),
     "which kernels compete at a key": (r"\bwinner\((\w+), (\w+), \1\.kernels\[", []),
 }  # fmt: skip
 
