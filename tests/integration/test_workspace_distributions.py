@@ -290,6 +290,27 @@ def test_all_ask_for_the_same_versions_of_what_is_not_ours():
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}
 
 
+# Extras that `make setup` does not install -> why.
+NOT_SET_UP = {
+    "plugins/cuda": ("cuda12x cuda13x cudnn", "they are for a GPU"),
+    "plugins/jax": ("cpu", "JAX is large; its tests are skipped without it"),
+    "plugins/opcheck": ("pytest", "it is among the tools"),
+}
+
+
+def test_the_makefile_installs_each_extra_but_those_with_a_reason():
+    extras = {
+        (one.folder.relative_to(ROOT).as_posix(), name) for one in EVERY for name in one.project.get("optional-dependencies", {})
+    }
+    left_out = {(folder, name) for folder, (names, _) in NOT_SET_UP.items() for name in names.split()}
+    assert left_out < extras
+    lines = found("Makefile", r"^(EXTRAS|INDEX)_(\S+) := \[(.*)\]$")
+    named = {(table, folder, name) for table, folder, names in lines for name in names.split(",")}
+    set_up, for_wheels = ({each[1:] for each in named if each[0] == table} for table in ("EXTRAS", "INDEX"))
+    assert set_up == extras - left_out
+    assert for_wheels < set_up
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
 def test_no_file_that_a_build_makes_asks_for_another_set_up():
     # Make's exit status is 1 where something is to be made, that of git check-ignore where git ignores none of the files.
