@@ -112,21 +112,33 @@ def test_each_room_of_autograd_imports_only_those_before_it_is_in_the_map_and_sa
         assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8")))
 
 
-MAPPED = (
-    "aten/src/turnout_aten/composites",
-    "aten/src/turnout_aten/kernels",
-    "aten/src/turnout_aten/tensor",
-    "cuda/src/turnout_cuda",
-)
+def docstring(folder: Path) -> str:
+    return ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
 
 
-@pytest.mark.parametrize("folder", MAPPED)
-def test_the_map_of_a_large_room_has_every_module_once(folder: str):
-    room = ROOT / "plugins" / folder
-    docstring = ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))) or ""
-    columns = re.findall(r"^\| (`.*`) \|", docstring, re.MULTILINE)
-    named = [name for column in columns for name in re.findall(r"`(\w+)`", column)]
-    assert sorted(named) == sorted(path.stem for path in room.glob("*.py") if path.stem != "__init__")
+def columns(text: str) -> list[str]:
+    """The names in the first column of a package's map, if it has one."""
+    return [name for cell in re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)/?`", cell)]
+
+
+PACKAGES = [path.parent for one in EVERY if not one.is_stubs for path in sorted(one.source.rglob("__init__.py"))]
+MAPS = [folder for folder in (*PACKAGES, ROOT / "docs/site/generated_pages") if columns(docstring(folder))]
+NAME_SAYS_IT = {"__main__", "errors", "generated", "plugin"}
+
+
+@pytest.mark.parametrize("folder", MAPS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_map_of_a_package_has_every_module_once(folder: Path):
+    text = docstring(folder)
+    named, said = columns(text), set(re.findall(r"`(\w+)(?:/|\.py)?`", text))
+    there = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    assert len(set(named)) == len(named)
+    assert set(named) <= there
+    assert "| the others |" in text or there - said <= {"__init__", *NAME_SAYS_IT}
+
+
+def test_a_map_is_read_by_the_first_column_of_its_table():
+    assert columns("A room.\n\n| module | holds |\n|---|---|\n| `a`, `b/` | `c` |\n| the others | `d` |\n") == ["a", "b"]
+    assert len(MAPS) > 25
 
 
 def test_the_top_level_of_core_fits_a_screen():

@@ -6,6 +6,7 @@
 | `path` | the plans of a call and of its redispatches; `Next`, what a functionality is told of them |
 | `missing` | the error of a call that no kernel serves |
 | `packet` | `Packet`: the overloads of a name, and the choice among them |
+| `calls` | which overloads a call of an entry point may be, and where each argument comes from |
 | `kernels` | `Kernel`: what was registered, bound as a callable of the internal convention |
 | `stubs` | the source text of an operator's entry point, and its compilation at the first call |
 | `tracebacks` | `shorten`: errors that leave a call show the lines of the program |

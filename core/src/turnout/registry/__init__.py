@@ -4,6 +4,7 @@
 |---|---|
 | `store` | `Registry`: operators, fallbacks, backends; `REGISTRY`, that of the process |
 | `registrations` | `Registrations`, a group of changes that can be undone |
+| `preferences` | whose kernels come first at an operator and key, as configuration says |
 | `namespaces` | `turnout.ops` |
 | `modes` | `DispatchMode`, and subclasses of tensors that dispatch themselves |
 | `core_kernels` | what core itself registers |

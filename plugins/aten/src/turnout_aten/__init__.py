@@ -13,8 +13,11 @@
 | `files`, `archives`, `plain_data` | files that are replaced whole; zip archives; plain values as JSON |
 | `views` | view operators as geometry, and the record of views and writes |
 | `functions` | public functions: some written by hand, the others made at their first use |
-| `nn`, `linalg`, `fft`, `special` | public modules |
+| `nn`, `linalg`, `fft`, `special`, `cuda`, `random`, `testing`, `trees` | public modules |
+| `dtypes`, `constants`, `tags`, `counts` | which dtypes go together; PyTorch's constants; tags of operators; checks of counts |
 | `python_dispatcher` | the table of an imaginary operator |
+| `triton` | operators whose kernels are written in Triton |
+| `plugin_api` | the names that packages from outside build on |
 
 Start with `declarations/native_functions.yaml` and `tensor/tensor.py`.
 """

@@ -10,6 +10,7 @@
 | `shrinking` | the smallest arguments at which a check still fails |
 | `report` | `Problem`, `Report`, the error |
 | `checks/` | one module for each concern |
+| `calls` | the calls that a block makes of some operators, noted and then checked |
 | `pytest_plugin` | `@pytest.mark.opcheck` and `--opcheck` |
 
 Start with `checking`.

@@ -12,6 +12,7 @@
 | `modules` | `turnout.func.functional_call` and what it calls modules |
 | `forward` | forward mode: dual tensors, levels, and operators that tangents cannot pass |
 | `drawing` | `turnout.autograd.graph.draw` |
+| `described` | tensors, inside the other texts |
 """
 
 from turnout.errors import TurnoutError

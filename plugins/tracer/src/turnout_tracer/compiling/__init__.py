@@ -5,7 +5,9 @@
 | `errors` | error classes and texts |
 | `reach` | what a function's code names: globals, attributes, modules |
 | `signatures` | one walk over arguments and what a function can reach: a key, and the tensors |
+| `guards` | a walk as one function that reads the same again |
 | `capture` | the first call, which runs eagerly and is recorded |
+| `outcomes` | what a call leaves behind: results, `.grad`, places that hold another tensor |
 | `lowering` | the record as a graph without writes, and what its results stand for |
 | `optimiser` | dead code, common subexpressions, constants |
 | `engines` | which engine compiles a graph |
