@@ -1,9 +1,16 @@
 """The kernel library of the NumPy-like backends, parameterised by the array module.
 
-Start with `kernels(xp)`: the table from operator to function, combined from one module per concern (`pointwise`, `elementary`,
-`activations`, `reductions`, `decompositions`, `indexing`, `losses`, `random`, ...). A backend derives from
-`ArrayBackend` (in `backend`). Where arrays cannot be written, it derives from `FunctionalArrayBackend` (in `functional`), and
-`functional_kernels(xp)` is the table. Nothing here imports an array module: the plugin imports it and passes it as `xp`.
+| module | holds |
+|---|---|
+| `backend` | `ArrayBackend`: allocation, strided views, host bytes, DLPack |
+| `functional` | `FunctionalArrayBackend` and `functional_kernels(xp)`, where arrays cannot be written |
+| `table` | `kernels(xp)`: operator -> function, put together from the families |
+| `native_dtypes`, `numbers` | dtypes of an array module; Python numbers and two-byte floats |
+| `dlpack`, `drafts` | bfloat16 through DLPack; arrays that kernels write over values that nobody writes |
+| `expressions`, `erf` | element-wise functions as a table for other languages; the error function |
+| the others | families of operators: a table of each, with its functions beside it |
+
+Start with `kernels(xp)`. Nothing here imports an array module: the plugin imports it and passes it as `xp`.
 """
 
 from __future__ import annotations
