@@ -154,6 +154,11 @@ def test_what_publishes_builds_the_distributions_with_extension_modules():
     assert {*listed.split(", ")} == {name.removeprefix("turnout_") for name in native} == compiled
 
 
+def test_what_publishes_sets_up_what_the_makefile_does():
+    installed = found(".github/workflows/publish.yml", r"pip install (-c constraints.txt pip .*)$")
+    assert installed == found("Makefile", r"\$\(PIP\) install -q (-c constraints.txt pip .*)$")
+
+
 def test_core_says_the_version_that_all_have_and_that_turnout_speed_is_pinned_to():
     assert turnout.__version__ == COMMON["metadata"]["version"]
     speed = next(one for one in EVERY if one.name == "turnout-speed")  # which reads what these two do not promise to keep
