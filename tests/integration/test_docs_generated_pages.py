@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import tomllib
+from ast import literal_eval
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -258,6 +259,15 @@ def test_a_page_begins_with_a_table_of_its_names_and_says_which_file_a_written_o
 def test_every_page_of_the_reference_is_listed(made):
     listed = set(re.findall(r"^generated/(reference/\S+)$", made["reference.md"], re.MULTILINE))
     assert {f"{name}.rst" for name in listed} == made.keys() - {"reference.md"}
+
+
+def test_a_link_to_a_file_that_the_site_includes_leads_to_a_page_that_includes_it():
+    extension = (ROOT / "docs/site/site_extension.py").read_text("utf-8")
+    table = re.findall(r"^PAGES = (\{.*?^\})", extension, re.MULTILINE | re.DOTALL)[0]
+    texts = {page.name: page.read_text(encoding="utf-8") for page in ROOT.glob("docs/*.md")}
+    including = {(file, name) for name, text in texts.items() for file in re.findall(r"\{include\} (\.\./.*)", text)}
+    assert set(literal_eval(table).items()) <= including
+    assert {file for file, _ in including} == literal_eval(table).keys()
 
 
 def test_every_method_of_tensor_is_in_the_reference(made):

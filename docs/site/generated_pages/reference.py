@@ -165,7 +165,7 @@ def files() -> dict[str, str]:
 
 
 # Names of `turnout` that its own code needs.
-NOT_PUBLIC = {"TYPE_CHECKING", "annotations", "ModuleFinder", "dtype", "ops"}
+NOT_PUBLIC = {"dtype", "ops"}
 # Modules whose docstring is a map of their files, for people who change them: its first sentence is for users.
 _MAPS = {
     "array_api",
