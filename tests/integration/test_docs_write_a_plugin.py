@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import zipfile
 
 import pytest
 from pages import ROOT, Reader, blocks, broken_links, tracked
+
+import turnout
+from turnout_aten.plugin_api import TensorBackend
 
 BACKEND = ROOT / "docs" / "write-a-backend.md"
 FUNCTIONALITY = ROOT / "docs" / "write-a-functionality.md"
@@ -30,6 +34,31 @@ def test_the_package_of_the_page_is_built_and_every_program_prints_what_it_says(
         COMPILE: the_kit_notices_faults_of_scribe,
     }
     made[page](reader)
+
+
+def cells(title: str) -> list[list[str]]:
+    """The rows of the table under a heading of the page for backends: the code of each cell, by columns."""
+    section = re.split(r"^##+ ", BACKEND.read_text("utf-8").partition(f" {title}\n")[2], flags=re.MULTILINE)[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    return [[" ".join(re.findall(r"`(.*?)`", cell)) for cell in line.split(" | ")] for line in lines if "`" in line]
+
+
+def test_the_page_has_the_methods_of_a_backend_with_their_parameters():
+    written = {}
+    for name, parameters in re.findall(r"(\w+)\((.*?)\)", " ".join(row[0] for row in cells("The backend"))):
+        written[name] = [each.partition("=")[0] for each in parameters.split(", ") if each]
+    assert written == {name: [*inspect.signature(getattr(TensorBackend, name)).parameters][1:] for name in written}
+    source = inspect.getsource(inspect.getmodule(TensorBackend))
+    assert set(re.findall(r'raise missing\(self, "(\w+)"\)', source)) <= written.keys()
+
+
+def test_the_rows_that_matter_first_are_of_operators_and_as_many_as_the_page_says():
+    rows = [name for row in cells("Which rows matter first") for name in row[1].split()]
+    assert f"and all {len(rows)} serve" in BACKEND.read_text("utf-8")
+    assert len({*rows}) == len(rows)
+    for row in rows:
+        packet, _, overload = row.partition(".")
+        assert getattr(getattr(turnout.ops.aten, packet), overload)
 
 
 def torchlike_is_the_example(reader: Reader) -> None:
