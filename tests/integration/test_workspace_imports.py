@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,18 @@ def stated_order(text: str) -> list[str]:
     """The rooms of core as the note states them: by rows, from left to right."""
     table = text.split("## Rooms of core")[1].split("\n\n")[1]
     return [room for cell in re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE) for room in re.findall(r"`(\w+)`", cell)]
+
+
+def test_the_note_has_each_distribution_in_a_row_by_its_kind():
+    (table,) = re.findall(r"^## Distributions\n((?:\|.*\n)+)", NOTE.read_text("utf-8"), re.MULTILINE)
+    rows = dict(re.findall(r"^\| `(.*?)` \|.*?\| (.*) \|$", table, re.MULTILINE))
+    kinds: dict[str, set[str]] = {"backend": set(), "functionality": set(), "library": set()}
+    for one in EVERY:
+        if one.folder.parent.name == "plugins" and f"plugins/{one.folder.name}" not in rows:
+            kinds[tomllib.loads((one.source / "plugin.toml").read_text("utf-8"))["kind"]].add(one.module.removeprefix("turnout_"))
+    for kind, shown in (("backend", "backend"), ("functionality", "functionality"), ("library", "namespace")):
+        assert set(re.findall(r"`(\w+)`", rows[f"plugins/<{shown}>"])) == kinds[kind]
+    assert set(re.findall(r"`([\w-]+)`", rows["tools/*"])) == {one.name for one in EVERY if one.folder.parent.name == "tools"}
 
 
 def against(order: list[str], graph: dict[str, set[str]]) -> list[str]:
