@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
-from timing import IN_A_LOOP, Pair, Side, compare, rest
+from timing import IN_A_LOOP, THREADS, Pair, Side, compare, rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,8 +112,7 @@ def _tensors(tree: Any, kind: type) -> list[Any]:
 def main(given: list[str]) -> None:
     """Measure, and print a table."""
     options = arguments(given)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TURNOUT_PLUGIN__CPU__THREADS"):
-        os.environ[name] = str(options.threads)
+    os.environ.update(dict.fromkeys(THREADS, str(options.threads)))
     import export_models
     import torch
 

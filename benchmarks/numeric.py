@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
-from timing import QUICK, Pair, Result, Side, compare
+from timing import QUICK, THREADS, Pair, Result, Side, compare
 
 import turnout
 
@@ -88,10 +88,9 @@ def training(quick: bool) -> Result:
 def on_one_thread(*program: str) -> Result:
     """What a program prints that compares two sides, in a process of its own. Raises Skipped, also where it fails."""
     torch_with_threads(1)
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TURNOUT_PLUGIN__CPU__THREADS")
     done = subprocess.run(
         [sys.executable, *program],
-        env=os.environ | dict.fromkeys(names, "1"), capture_output=True, text=True, check=False,
+        env=os.environ | dict.fromkeys(THREADS, "1"), capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
         raise Skipped(done.stderr.strip().splitlines()[-1])

@@ -26,7 +26,7 @@ import pieces
 import startup
 from numeric import Skipped
 from rows import CALLS, CUDA, DRAWN, GROUPS, Row, drawn_rows
-from timing import QUICK, Result, Side, compare
+from timing import QUICK, THREADS, Result, Side, compare
 
 import turnout
 
@@ -150,13 +150,9 @@ def command(options: argparse.Namespace) -> str:
 
 
 def with_threads(count: int) -> None:
-    """Start this program anew with that many threads for every library, if it was not; they read their number when loaded."""
-    names = (
-        "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TURNOUT_PLUGIN__CPU__THREADS",
-        "POCL_MAX_PTHREAD_COUNT",
-    )  # fmt: skip
-    wanted = dict.fromkeys(names, str(count))
-    if any(os.environ.get(name) != str(count) for name in names):
+    """Start this program anew with that many threads for every library, if it was not."""
+    wanted = dict.fromkeys(THREADS, str(count))
+    if not wanted.items() <= os.environ.items():
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | wanted)
 
 

@@ -15,6 +15,10 @@ from collections.abc import Callable
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
+# What says how many threads a library uses: each reads its variable when it is loaded.
+THREADS = (
+    "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TURNOUT_PLUGIN__CPU__THREADS", "POCL_MAX_PTHREAD_COUNT",
+)  # fmt: skip
 QUICK = 2  # repeats of a quick run, which shows that everything runs
 
 

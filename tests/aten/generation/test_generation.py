@@ -18,7 +18,7 @@ from turnout.errors import SchemaError
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.declarations import documentation, tables
 from turnout_aten.declarations.reading import load, parse
-from turnout_aten.functions import compilation, lookup
+from turnout_aten.functions import compilation, lookup, public_modules
 from turnout_aten.generated import groups, rows
 from turnout_aten.generation import catalogue, docstrings, files
 from turnout_aten.generation.__main__ import main
@@ -50,6 +50,10 @@ def packet(text, name, *, methods=False):
 @cache
 def standard():
     return load(files.STANDARD)
+
+
+def test_functions_of_each_generated_module_have_a_public_one():
+    assert [*files.MODULES] == [*public_modules.HOMES]
 
 
 def test_a_fresh_interpreter_generates_the_files_on_disk_and_imports_nothing_that_is_generated():
