@@ -28,7 +28,7 @@ from typing import Any
 from turnout.dtypes import ALIASES, DTYPES
 from turnout.errors.schemas import SchemaSyntaxError
 from turnout.schema.tokens import END, NAME, NUMBER, STRING, Token, described, tokenize
-from turnout.schema.types import ListType, OptionalType, Type
+from turnout.schema.types import INTS, ListType, OptionalType, Type
 
 REDUCTIONS = {"Mean": 1, "Sum": 2}
 
@@ -48,7 +48,6 @@ _WORDS: dict[str, tuple[Mapping[str, Any], str]] = {
     **{type: ({word: word for word in words}, f"one of {', '.join(words)}") for type, words in _NAMES.items()},
 }
 
-_INTS = ("int", "SymInt", "DeviceIndex")
 _FLOATS = ("float", "SymFloat")
 _SPECIAL_FLOATS = ("inf", "nan")
 
@@ -123,7 +122,7 @@ def _read_base(type: Type, text: str, tokens: list[Token], index: int) -> tuple[
         if kind == STRING:
             return ast.literal_eval(word), index + 1
         raise _wrong(text, token, "a quoted string")
-    if name in _INTS or name in _FLOATS or name in ("Scalar", "complex"):
+    if name in INTS or name in _FLOATS or name in ("Scalar", "complex"):
         return _read_number(name, text, tokens, index)
     raise _wrong(text, token, f"no default, because a {type} has none; a {type}? may have None")
 
@@ -133,19 +132,19 @@ def _read_number(name: str, text: str, tokens: list[Token], index: int) -> tuple
     negative = start[0] == "-"
     kind, word, _ = tokens[index + 1] if negative else start
     stop = index + 2 if negative else index + 1
-    if name in _INTS and not negative and word in REDUCTIONS:
+    if name in INTS and not negative and word in REDUCTIONS:
         return REDUCTIONS[word], stop
     if name == "Scalar" and not negative and word in ("True", "False"):
         return word == "True", stop
     value: int | float | complex
-    if kind == NAME and word in _SPECIAL_FLOATS and name not in _INTS:
+    if kind == NAME and word in _SPECIAL_FLOATS and name not in INTS:
         value = float(word)
     elif kind == NUMBER:
         # Not literal_eval: it refuses 007, which is a decimal number here.
         value = int(word) if word.isdigit() else complex(word) if word.endswith("j") else float(word)
     else:
         raise _wrong(text, start, _NUMBERS.get(name, "a number"))
-    if (name in _INTS and not isinstance(value, int)) or (name in _FLOATS and isinstance(value, complex)):
+    if (name in INTS and not isinstance(value, int)) or (name in _FLOATS and isinstance(value, complex)):
         raise _wrong(text, start, _NUMBERS[name])
     if name in _FLOATS:
         value = float(value.real)
@@ -154,4 +153,4 @@ def _read_number(name: str, text: str, tokens: list[Token], index: int) -> tuple
     return (-value if negative else value), stop
 
 
-_NUMBERS = {**dict.fromkeys(_INTS, "an integer"), **dict.fromkeys(_FLOATS, "a real number")}
+_NUMBERS = {**dict.fromkeys(INTS, "an integer"), **dict.fromkeys(_FLOATS, "a real number")}

@@ -17,6 +17,8 @@ BASE_TYPES = (
     "Dimname", "GraphModule", "TensorOptions",
 )  # fmt: skip
 
+INTS = ("int", "SymInt", "DeviceIndex")  # base types of whole numbers
+
 # Spellings of older native_functions.yaml files.
 HISTORIC_TYPES = dict.fromkeys(("BoolTensor", "ByteTensor", "IndexTensor", "IntegerTensor", "SparseTensorRef"), "Tensor")
 

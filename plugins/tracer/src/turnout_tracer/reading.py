@@ -18,7 +18,7 @@ from turnout.dtypes import DType
 from turnout.errors import CallError, FileFormatError, ShapeError
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
-from turnout.schema.types import ListType, OptionalType, TupleType
+from turnout.schema.types import INTS, ListType, OptionalType, TupleType
 from turnout_aten import plain_data
 from turnout_aten.archives import Archive
 from turnout_aten.files import Damaged, is_path, name_of, need, reading
@@ -336,10 +336,9 @@ class _Reader:
         return Nested(structure, leaves)
 
 
-_INTS = ("int", "SymInt", "DeviceIndex")
 _SIZED = ("int", "SymInt", "Scalar", "float", "SymFloat")
 _KINDS: dict[str, Any] = {
-    **dict.fromkeys(_INTS, int), "bool": bool, "SymBool": bool, "float": (int, float), "SymFloat": (int, float),
+    **dict.fromkeys(INTS, int), "bool": bool, "SymBool": bool, "float": (int, float), "SymFloat": (int, float),
     "complex": (int, float, complex), "Scalar": (bool, int, float, complex), "str": str, "Layout": str,
     "MemoryFormat": str, "ScalarType": DType, "Device": Device, "Generator": Generator,
 }  # fmt: skip
@@ -348,7 +347,7 @@ _KINDS: dict[str, Any] = {
 def _is_number_of(name: str, value: Any) -> bool:
     if isinstance(value, bool):
         return name in ("bool", "SymBool", "Scalar")
-    return name not in _INTS or -(1 << 63) <= value < 1 << 63
+    return name not in INTS or -(1 << 63) <= value < 1 << 63
 
 
 def _is_output(type: Any, outputs: Any) -> bool:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import BOOL, uint8
 from turnout.explanation.user_frames import user_frame
 from turnout.guards import during
 from turnout.operators.values import tensors_in
 from turnout.state import in_effect
 from turnout_aten.declarations.tables import DATA_DEPENDENT, DYNAMIC_SHAPE
+from turnout_aten.shapes.indexing import MASK_DTYPES
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.reads import told_of_reads
 from turnout_aten.tensor.tensor import Tensor
@@ -136,7 +136,7 @@ ABOUT_SHAPES = frozenset(
 def _is_dynamic(op: Operator, args: tuple[Any, ...]) -> bool:
     """Whether the shape of the result depends on values, for an operator of which that can be said."""
     if op.name == "index":
-        return any(each is not None and (each.dtype.category == BOOL or each.dtype is uint8) for each in args[1])
+        return any(each is not None and each.dtype in MASK_DTYPES for each in args[1])
     if op.name == "one_hot":
         return bool(args[1] < 0)
     if op.name == "repeat_interleave":
