@@ -13,6 +13,9 @@ from pages import FENCE, ROOT, Reader, blocks, pages, shell_commands, tracked
 from workspace import manifests
 
 from outcomes import refused
+from turnout_aten.declarations.reading import load
+from turnout_aten.generated import rows
+from turnout_aten.generation.files import STANDARD
 from turnout_conformance.cases import CASES
 
 DOCS = ROOT / "docs"
@@ -172,11 +175,16 @@ def test_the_tables_of_packages_have_every_folder_of_the_workspace():
     assert said == {folder for folder in folders if not folder.startswith("examples/")}
 
 
-def test_pages_say_in_hundreds_how_many_operators_have_a_case():
-    text = " ".join(word for page in pages() for word in page.read_text(encoding="utf-8").split())
-    said = re.findall(r"\w+ \w+ \d{3} operators", text)
-    assert len(said) == 5
-    assert set(said) == {f"more than {len(CASES) // 100}00 operators"}
+def test_pages_say_the_same_number_of_operators_and_as_many_are_there():
+    pattern = re.compile(r"\b(more than|about|some|over) ([\d,]+) (?:cases of )?operators\b")
+    texts = {page.relative_to(ROOT).as_posix(): " ".join(page.read_text(encoding="utf-8").split()) for page in pages()}
+    found = {page: numbers for page, text in texts.items() if (numbers := pattern.findall(text))}
+    number = len({case.op for case in CASES}) // 100 * 100
+    assert set(map(tuple, found.values())) == {(("more than", str(number)),)}
+    assert {"README.md", "docs/peers.md", "plugins/aten/README.md", "tools/conformance/README.md"} <= found.keys()
+    names, overloads = (round(len(each), -2) for each in (rows.OPERATORS, load(STANDARD)))
+    (note,) = DOCS.glob("notes/0005-*.md")
+    assert f"some {names:,} names with {overloads:,} overloads" in note.read_text(encoding="utf-8")
 
 
 def test_a_note_is_one_page():
