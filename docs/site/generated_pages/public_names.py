@@ -42,12 +42,12 @@ def of_module(path: str) -> dict[str, Any]:
 
     Members of plugins that cannot be used here, because a device or a package is missing, are among them.
     """
-    module, catalog = resolve(f"turnout.{path}"), turnout.plugins.catalog()
+    module = resolve(f"turnout.{path}")
     found = {name: getattr(module, name, None) for name in module.__all__}
-    for name in catalog.public_names(path):
-        if name not in found:
-            home = import_module(catalog.offering(path, name)[0].manifest.offers(path).all[name])
-            found[name] = getattr(home, name, home)
+    for manifest in turnout.plugins.catalog().manifests:
+        for name, home in manifest.offers(path).names.items():
+            if name not in found:
+                found[name] = getattr(import_module(home), name)
     return {name: found[name] for name in sorted(found) if _is_documented(found[name])}
 
 
