@@ -14,6 +14,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from ctypes import Array, c_char
 from functools import lru_cache, partial
 from math import prod
@@ -44,6 +45,8 @@ KINDS = 1024  # shapes and dtypes of which it is known that a value of XLA has t
 EACH = 4096  # numbers that take an eager call of cpu as long as the call itself
 SHARED = 1 << 23  # results of arithmetic, from which several threads take less time than one
 TRANSCENDENTAL = 10  # of these take as long as an exponential
+# Whether a program waits for the code that runs. It holds a thread, which a program that this code called might wait for.
+CALLED_BACK: ContextVar[bool] = ContextVar("turnout_jax.called_back", default=False)
 
 
 def _host(threads: str | None) -> Any:
@@ -142,6 +145,8 @@ def _running(
     """What calls a compiled program with what `read` gives of each tensor and its kind; `results` makes tensors of its values."""
 
     def run(*given: Any) -> list[Any]:
+        if CALLED_BACK.get():
+            return graph(*given)
         tensors = finished(given, *call(*map(read, given, kinds)))  # a generator that nothing draws from stands after the tensors
         return graph(*given) if tensors is None else tensors  # which raises what is wrong
 
@@ -162,6 +167,8 @@ def _running(
         return tensors
 
     def run_drawing(*given: Any) -> list[Any]:
+        if CALLED_BACK.get():
+            return graph(*given)
         generators = [default_generator(device), *given[count:]]
         if any(each is generators[0] for each in generators[1:]):
             return graph(*given)  # one generator in two places: its words go to both in turn
@@ -194,19 +201,21 @@ def native(dtype: Any) -> Any:
 def _read(tensor: Any, kind: type[Result]) -> Any:
     """What XLA gets of a tensor of `cpu`: what it lies over, if that is of this kind, or its array.
 
-    A large array is copied to memory of this kind, over which the tensor then lies, unless others see its memory. XLA reads an
-    array where it lies if it begins at a multiple of 64 bytes; to copy one takes XLA two or three times as long as NumPy.
+    A large array is copied to memory of this kind, over which the tensor then lies, unless others see its memory, or XLA had it
+    before. XLA reads an array where it lies if it begins at a multiple of 64 bytes; to copy one takes XLA two or three times as
+    long as NumPy.
     """
     base: Any = tensor.array.base
     if type(base) is kind:  # NumPy's arrays may be given another shape in place
         if type(base.held) is np.ndarray:  # it goes in again: to ask JAX each time takes 4 us more
             base.held = wide(jax.device_put)(base.held, kind.host)
         return base.held
+    is_moved = isinstance(base, Result)  # as a value of the other device: the memory would go to and fro
     del base  # so that none but the tensor holds its memory
-    version, is_seen = tensor.version(), tensor.array.nbytes < LARGE or not is_alone(tensor)
+    version, stays = tensor.version(), is_moved or tensor.array.nbytes < LARGE or not is_alone(tensor)
     array = tensor.array
     if (
-        array.nbytes < LARGE or not array.flags.c_contiguous or (is_seen and _address(array) % LINE == 0)
+        array.nbytes < LARGE or not array.flags.c_contiguous or (stays and _address(array) % LINE == 0)
         or (array.shape, array.dtype) != kind.facts
     ):  # fmt: skip
         return array
@@ -214,7 +223,7 @@ def _read(tensor: Any, kind: type[Result]) -> Any:
     there: np.ndarray[Any, Any] = room[-_address(room) % LINE :][: array.nbytes].view(array.dtype).reshape(array.shape)
     there[...] = array
     del array
-    if not is_seen:
+    if not stays:
         move(tensor, over(there, _address(there), kind), version)
     return there
 
@@ -391,8 +400,12 @@ def _called_back(node: Node, args: Sequence[Any]) -> Any:
 
     def on_host(*values: Any) -> list[Any]:
         arrays = [np.array(value).view(dtype).reshape(value.shape[:-1]) for value, dtype in zip(values, dtypes, strict=True)]
-        with turnout.no_grad():
-            return [each.contiguous().numpy() for each in call(turnout.from_numpy, *arrays)]
+        token = CALLED_BACK.set(True)
+        try:
+            with turnout.no_grad():
+                return [each.contiguous().numpy() for each in call(turnout.from_numpy, *arrays)]
+        finally:
+            CALLED_BACK.reset(token)
 
     made = jax.pure_callback(on_host, specs, *[_bytes(leaves[i].contiguous().array.value()) for i in at])
     tensors = [turnout.as_tensor(each) for each in made]
