@@ -295,6 +295,31 @@ def test_explain_says_which_path_serves_a_call_and_why(op, changes, path):
     assert whose == "kernels, which may leave the call to turnout-cpu" or ("simple" in path and whose == "cpu")
 
 
+@pytest.mark.parametrize("share", [lambda out: out[0], lambda out: out.__setitem__(0, 1.0), lambda out: out.reshape(3, 1)])
+def test_an_output_whose_memory_views_share_goes_the_short_way_and_one_that_shares_an_input_does_not(share):
+    def path(*args, out):
+        return str(turnout.explain("aten::add.out", *args, out=out)).rpartition("\n   path  ")[2].partition("; computed by")[0]
+
+    x, out = turnout.ones(3), turnout.zeros(3)
+    short = path(x, x, out=out)
+    assert short in ("compiled: array kernel, simple", "text: array kernel, simple")
+    for _ in range(2):
+        view = share(out)
+        assert path(x, x, out=out) == short
+        version = out.version()
+        assert turnout.add(x, x, out=out) is out
+        assert (out.tolist(), out.version()) == ([2.0] * 3, version + 1)
+        assert view is None or view.flatten().tolist() == [2.0] * view.numel()
+    memory = turnout.arange(6.0)
+    assert path(memory[:3], x, out=memory[3:]) == "general; out and self may share memory"
+    assert turnout.add(memory[:3], 1, out=memory[3:]).tolist() == [1.0, 2.0, 3.0]
+    assert path(x, memory[1:4], out=memory[:3]) == "general; it raises AliasError"
+    for args in ((x, memory[1:4]), (memory[1:4], x)):
+        with pytest.raises(turnout.errors.AliasError):
+            turnout.add(*args, out=memory[:3])
+    assert memory.tolist() == [0.0, 1.0, 2.0, 1.0, 2.0, 3.0]
+
+
 def test_rows_that_cannot_be_called_are_reported_together_when_they_are_registered(on_rep):
     short, long, named = (lambda a: a), (lambda a, b, out: a), (lambda a, b, c, d, *, out: a)
     assert refused(RegistrationError, on_rep, {"exp.out": short, "add.out": long, "sum.IntList_out": named}, lambda x: x) == (

@@ -12,8 +12,8 @@ from turnout.config.tuples import NamedTuple
 from turnout_aten.backend.functional_arrays import FunctionalArray
 from turnout_aten.backend.functional_backend import values_in
 from turnout_aten.errors import rows as errors
-from turnout_aten.kernels.rows import SIMPLE, Row
-from turnout_aten.kernels.tables import called_with, register_over, register_through
+from turnout_aten.kernels.rows import SIMPLE
+from turnout_aten.kernels.tables import called_with, checked_rows, register_over, register_through
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,14 +47,17 @@ def register_functional_kernels(
     register_through(library, backend, table, namespace, partial(_around, backend))
 
 
-def register_functional_over(library: Registrations, backend: FunctionalBackend, table: Mapping[str, Any]) -> None:
+def register_functional_over(
+    library: Registrations, backend: FunctionalBackend, table: Mapping[str, Any], *, namespace: str = "aten"
+) -> None:
     """Register rows over the composite kernels of operators: functions of values, which may return NotImplemented.
 
-    Where an operator is composed of others for its gradient, calls that record one stay composed.
+    Where an operator is composed of others for its gradient, calls that record one stay composed. One RegistrationError reports
+    all rows that name no operator or cannot be called so.
     """
-    rows = {name: value if isinstance(value, Row) else Row(value) for name, value in table.items()}
-    made = {name: row.through(_around(backend, f"aten::{name}")) for name, row in rows.items()}
-    register_over(library, backend.name, made, yields=False)
+    rows = checked_rows(library, backend.name, table, namespace)
+    made = {name: row.through(_around(backend, name)) for name, row in rows.items()}
+    register_over(library, backend.name, made, namespace=namespace, yields=False)
 
 
 def _around(backend: FunctionalBackend, name: str) -> Callable[[str, Call], Call]:
