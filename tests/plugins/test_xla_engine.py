@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from failing_checks import FAILING, check_that_calls_fail_as_eager_ones
 from outcomes import in_threads
 from turnout import compiler
 from turnout.errors import DimError
+from turnout.library import Library
 from turnout_conformance.cases import CASES
 from turnout_conformance.making import arguments, leaf, row_major, samples, samples_of_kinds
 from turnout_conformance.replays import alike, call_of, gradients_of
@@ -415,6 +417,121 @@ def test_a_program_for_cpu_begins_in_the_thread_that_calls_it() -> None:
     assert set(seen) == {threading.get_ident()}
     assert HOST not in jax.devices(), "other code of the process would find it"
     assert jax.numpy.ones(3).devices() == {jax.devices()[0]}
+
+
+def host_of(result: Any) -> str:
+    from turnout_jax import engine
+
+    return {engine.HOST: "shared", engine.HOST_OF_ONE: "one thread"}[type(result.array.base).host]
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "host"),
+    [
+        (lambda x: x @ x, (100, 100), "one thread"), (lambda x: x @ x, (200, 200), "shared"),
+        (lambda x: x * 2, (1 << 20,), "one thread"), (lambda x: x.exp(), (1 << 20,), "shared"),
+        (lambda x: x.sin(), (0, 3), "one thread"), (lambda x: turnout.special.erfcx(x), (4, 4), "one thread"),
+    ],
+)  # fmt: skip
+def test_a_program_of_little_arithmetic_runs_on_one_thread(function: Any, shape: Any, host: str) -> None:
+    compiled: Any = turnout.compile(function, engine="xla", strict=True)
+    turnout.manual_seed(0)
+    x = turnout.rand(shape)
+    compiled(x)
+    found = compiled(x)
+    assert host_of(found) == host
+    turnout.testing.assert_close(found, function(x), rtol=1e-3, atol=1e-3)
+
+
+def test_what_one_host_gives_goes_into_the_other() -> None:
+    few: Any = turnout.compile(lambda w, x: (w[0] * x, w + 1), engine="xla", strict=True)
+    many: Any = turnout.compile(lambda w: w @ w / 256, engine="xla", strict=True)
+    turnout.manual_seed(0)
+    x, w = turnout.rand(256), turnout.rand(256, 256)
+    weight, place = turnout.rand(256, 256), 0
+    for i in range(6):
+        weight[1, i] = i  # also where both hosts have a value over the memory
+        expected = weight @ weight / 256
+        first, more = few(weight, x)
+        turnout.testing.assert_close(first, weight[0] * x)
+        turnout.testing.assert_close(many(weight), expected, rtol=1e-4, atol=1e-4)
+        turnout.testing.assert_close(many(more), more @ more / 256, rtol=1e-4, atol=1e-4)
+        product = many(w)
+        product.add_(1)
+        turnout.testing.assert_close(few(product, x)[1], product + 1)
+        if i:
+            assert (host_of(more), host_of(many(more)), host_of(product)) == ("one thread", "shared", "shared")
+            assert weight.data_ptr() == place or i < 2, "each turn copies it"
+        place = weight.data_ptr()
+
+
+@pytest.mark.parametrize("given", [None, "3"])
+def test_the_environment_is_what_it_was_once_a_host_is_made(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from turnout_jax import engine
+
+    seen = []
+
+    def make(**options: Any) -> Any:
+        seen.append(os.environ.get("NPROC"))
+        raise RuntimeError("no client")
+
+    monkeypatch.setattr(engine.xla_client, "make_cpu_client", make)
+    monkeypatch.setenv("NPROC", given or "")
+    if given is None:
+        monkeypatch.delenv("NPROC")
+    for threads in (None, "1"):
+        with pytest.raises(RuntimeError, match="^no client$"):
+            engine.new_host(threads)
+        assert os.environ.get("NPROC") == given
+    assert seen == [given, "1"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the system does not list threads")
+def test_xla_reads_how_many_threads_a_host_has() -> None:
+    from turnout_jax.engine import new_host
+
+    def threads(count: str) -> tuple[Any, int]:
+        before = len(os.listdir("/proc/self/task"))
+        return new_host(count), len(os.listdir("/proc/self/task")) - before
+
+    (_, one), (_, nine) = threads("1"), threads("9")
+    assert 0 < one <= nine - 8
+
+
+def test_a_callback_runs_no_program() -> None:
+    # It holds a thread of the program that called it. A program of its own would wait for one: here, for the only one.
+    from turnout_jax.engine import Result
+
+    inner: Any = turnout.compile(lambda x: (x.sin() + F.dropout(x, 0.5) * 0, x.sort(0)[0] @ x), engine="xla", strict=True)
+    x, seen, fails = turnout.linspace(0, 1, 64).reshape(8, 8), [], False
+    for _ in range(3):
+        expected = inner(x)
+    assert isinstance(expected[0].array.base, Result)
+
+    def kernel(x: Any, number: int) -> Any:
+        made = inner(x)
+        seen.append([isinstance(each.array.base, Result) for each in made])
+        if fails:
+            raise ValueError("no number")
+        return made[0] + made[1] + number
+
+    with Library("callbacks", "DEF") as library:
+        library.define("asks(Tensor x, int number) -> Tensor")
+        library.impl("asks", kernel, "CPU")
+        library.impl("asks", lambda x, number: turnout.empty_like(x), "Meta")
+        asks = turnout.ops.callbacks.asks
+        compiled: Any = turnout.compile(lambda x: turnout.stack([asks(x, i) for i in range(8)]), engine="xla")
+        for _ in range(5):
+            found = compiled(x)
+        [entry] = compiled.entries.values()
+        assert entry.program.notes == ("callbacks::asks runs on cpu, in a callback",)
+        turnout.testing.assert_close(found, turnout.stack([sum(expected) + i for i in range(8)]))
+        assert len(seen) >= 5 * 8
+        assert not any(map(any, seen[8:]))
+        fails = True
+        with pytest.raises(Exception, match="no number"):
+            compiled(x)
+    assert isinstance(inner(x)[0].array.base, Result)
 
 
 def test_what_has_no_row_runs_on_cpu_and_is_noted() -> None:

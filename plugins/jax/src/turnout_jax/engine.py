@@ -49,7 +49,7 @@ TRANSCENDENTAL = 10  # of these take as long as an exponential
 CALLED_BACK: ContextVar[bool] = ContextVar("turnout_jax.called_back", default=False)
 
 
-def _host(threads: str | None) -> Any:
+def new_host(threads: str | None) -> Any:
     """A device for programs on tensors of `cpu`, which no other code has, and whose programs begin in the thread that calls them.
 
     JAX's own hands each to another thread, and to wake that one, and then the caller, can take as long as the program. XLA has no
@@ -67,8 +67,8 @@ def _host(threads: str | None) -> Any:
                 os.environ["NPROC"] = before
 
 
-HOST = _host(None)  # its programs share their work between all processors
-HOST_OF_ONE = _host("1")  # for programs that take less time than it takes to share their work
+HOST = new_host(None)  # its programs share their work between all processors
+HOST_OF_ONE = new_host("1")  # for programs that take less time than it takes to share their work
 
 
 def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -> Run | str:
