@@ -26,7 +26,7 @@ from turnout.errors import RegistrationError
 from turnout.library import Library
 from turnout.registry import Registrations
 from turnout_aten.backend.functional_arrays import FunctionalArray
-from turnout_aten.backend.functional_rows import Wanted, register_functional_kernels
+from turnout_aten.backend.functional_rows import Wanted, register_functional_kernels, register_functional_over
 from turnout_aten.backend.paths import path_to, positions
 from turnout_aten.errors.rows import RowError
 from turnout_aten.kernels.tables import register_kernels
@@ -268,6 +268,61 @@ def test_an_array_of_a_package_that_a_backend_adopts_is_a_tensor_of_its_device()
         assert turnout.as_tensor(np.arange(3.0)).device.type == "cpu"
     finally:
         library.undo()
+
+
+# ---- rows over composite kernels
+
+
+def test_a_row_over_a_composite_kernel_serves_what_it_does_not_leave_and_records_nothing() -> None:
+    served: list[tuple[int, ...]] = []
+
+    def products(self: Any, other: Any) -> Any:
+        assert type(self) is type(other) is np.ndarray
+        if self.ndim < 4:
+            return NotImplemented
+        served.append(self.shape)
+        return self @ other
+
+    def both(a: Any, b: Any) -> Any:
+        with turnout.no_grad():
+            plain = a @ b
+        recorded = a @ b
+        first = turnout.autograd.grad(recorded.sin().sum(), [a, b], create_graph=True)
+        return plain, recorded, *first, *turnout.autograd.grad(sum(each.pow(2).sum() for each in first), [a, b])
+
+    turnout.manual_seed(0)
+    few, many = [[turnout.randn(2, 3, 4, 5)[at], turnout.randn(2, 3, 5, 6)[at]] for at in (0, ...)]
+    library = Registrations("over")
+    register_functional_over(library, turnout.device("readonly").backend, {"matmul": products})
+    try:
+        for given in (few, many):
+            sides = [[each.to(place).detach().requires_grad_() for each in given] for place in ("readonly", "cpu")]
+            for found, expected in zip(*[both(*side) for side in sides], strict=True):
+                assert (found.device.type, found.stride()) == ("readonly", expected.stride())
+                turnout.testing.assert_close(found.cpu(), expected)
+        path = turnout.explain("aten::matmul", *[each.to("readonly") for each in many])
+        assert "products, or the kernel below [kernel] (over, " in str(path).rpartition("\n->")[2]
+    finally:
+        library.undo()
+    assert served == [(2, 3, 4, 5)], "calls that record a gradient stay composed"
+    assert turnout.equal((many[0].to("readonly") @ many[1].to("readonly")).cpu(), many[0] @ many[1])
+    assert len(served) == 1
+
+
+def test_rows_over_composite_kernels_that_cannot_be_called_are_reported_when_they_are_registered() -> None:
+    def one(self: Any) -> Any:
+        return self
+
+    library, backend = Registrations("over"), turnout.device("readonly").backend
+    with pytest.raises(RegistrationError) as caught:
+        register_functional_over(library, backend, {"matmul": one})
+    assert re.sub(r" \(.*?\.py:\d+\)", "", str(caught.value)) == (
+        f"{library.origin}: the table of ReadOnly has rows that cannot be called as their operators call them\n"
+        "  aten::matmul  one takes 1 positional argument; it is called with 2: self, other"
+    )
+    with pytest.raises(RegistrationError) as caught:
+        register_functional_over(library, backend, {"matmul": lambda self, other: NotImplemented, "nothing": one})
+    assert str(caught.value) == f"{library.origin}: the table of ReadOnly names no operator: aten::nothing"
 
 
 # ---- what is refused
