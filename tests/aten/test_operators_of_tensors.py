@@ -108,3 +108,13 @@ def test_two_packages_may_have_rows_over_one_composed_operator():
             second.undo()
         assert not REGISTRY.find("layered::f").kernels.get("Autograd")
     assert x.grad.tolist() == [4.0, 4.0]
+
+
+def test_a_row_over_a_generated_variant_may_leave_the_call_to_it():
+    x, out, library = turnout.ones(3), turnout.zeros(()), Registrations("over")
+    register_over(library, "CPU", {"matmul.out": lambda self, other, out: NotImplemented})
+    try:
+        assert turnout.matmul(x, x, out=out) is out
+        assert out.item() == 3.0
+    finally:
+        library.undo()

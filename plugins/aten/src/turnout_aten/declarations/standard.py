@@ -12,7 +12,7 @@ from turnout_aten.declarations import tables
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, NoReturn
 
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
@@ -36,7 +36,11 @@ def written_in_operators(op: Operator) -> Kernel | None:
 
 
 class GeneratedVariant(LazyFunction):
-    """The kernel of a generated variant, `autogen:KIND:OPERATOR`: it calls the declared variant."""
+    """The kernel of a generated variant, `autogen:KIND:OPERATOR`: it calls the declared variant, and names no function."""
+
+    @property
+    def __wrapped__(self) -> NoReturn:
+        raise AttributeError
 
     @property
     def kernel_source(self) -> str:
