@@ -147,6 +147,42 @@ def test_convolutions_vmap_and_autocast_are_those_of_cpu() -> None:
     assert not host_fallback.report()
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "keeps"),
+    [
+        ((2, 3, 4, 5), (2, 3, 5, 6), True), ((2, 2, 3, 4, 5), (2, 2, 3, 5, 1), True), ((0, 3, 4, 5), (0, 3, 5, 6), True),
+        ((2, 3, 4, 0), (2, 3, 0, 6), True), ((2, 1, 4, 5), (1, 3, 5, 6), False), ((2, 3, 4, 5), (3, 5, 6), False),
+        ((2, 3, 4, 5), (5,), False), ((3, 4, 5), (3, 5, 6), False),
+    ],
+)  # fmt: skip
+def test_products_of_batches_keep_their_dims_and_are_those_of_cpu(left: Any, right: Any, keeps: bool) -> None:
+    import jax
+
+    def lowered(function: Any, *given: Any) -> str:
+        run = jax.jit(lambda *given: function(*map(turnout.as_tensor, given)).array.value())
+        return run.lower(*[each.to("jax").array.value() for each in given]).as_text()
+
+    def gradients(a: Any, b: Any) -> list[Any]:
+        a, b = a.detach().requires_grad_(), b.detach().requires_grad_()
+        first = turnout.autograd.grad((a @ b).sin().sum(), [a, b], create_graph=True)
+        return [*first, *turnout.autograd.grad(sum(each.pow(2).sum() for each in first), [a, b])]
+
+    turnout.manual_seed(0)
+    for dtype in (turnout.float64, turnout.bfloat16, turnout.int64, turnout.complex64):
+        a, b = [(turnout.randn(shape) * 3).to(dtype) for shape in (left, right)]
+        expected, found = a @ b, a.to("jax") @ b.to("jax")
+        assert (found.dtype, found.stride()) == (dtype, expected.stride())
+        close = 1e-1 if dtype is turnout.bfloat16 else 1e-4
+        turnout.testing.assert_close(found.cpu(), expected, rtol=close, atol=close)
+        if dtype is turnout.float64:
+            for ours, theirs in zip(gradients(a.to("jax"), b.to("jax")), gradients(a, b), strict=True):
+                turnout.testing.assert_close(ours.cpu(), theirs, rtol=1e-9, atol=1e-9)
+    text = lowered(lambda a, b: a @ b, a, b)
+    dims = ", ".join(map(str, range(len(left) - 2)))
+    assert (f"batching_dims = [{dims}] x [{dims}]" in text and "reshape" not in text) == (keeps or len(left) == 3)
+    assert text.count("stablehlo.dot_general") == 1
+
+
 SEVERAL = """
 import turnout
 x = turnout.ones(3, device="jax:1")

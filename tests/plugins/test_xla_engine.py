@@ -480,7 +480,7 @@ def test_the_environment_is_what_it_was_once_a_host_is_made(given: str | None, m
     if given is None:
         monkeypatch.delenv("NPROC")
     for threads in (None, "1"):
-        with pytest.raises(RuntimeError, match="^no client$"):
+        with pytest.raises(RuntimeError, match="no client"):
             engine.new_host(threads)
         assert os.environ.get("NPROC") == given
     assert seen == [given, "1"]
