@@ -11,6 +11,7 @@ from pathlib import Path
 import commands
 import pytest
 
+from turnout_cli.completion import SHELLS
 from turnout_cli.main import COMMANDS
 
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -44,7 +45,7 @@ for line in $argv
     echo (complete -C $line | string replace -r '\\t.*' '')
 end
 """
-SHELLS = {"bash": [BASH, "--norc"], "fish": [FISH, "--no-config"], "zsh": [ZSH, "-f"]}
+SCRIPTS = {"bash": [BASH, "--norc"], "fish": [FISH, "--no-config"], "zsh": [ZSH, "-f"]}
 
 # What is typed -> what is offered.
 TYPED = {
@@ -66,7 +67,7 @@ TYPED = {
 def answers(shell, lines, tmp_path):
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    script, *options = SHELLS[shell]
+    script, *options = SCRIPTS[shell]
     file = tmp_path / "script"
     file.write_text(script)
     done = subprocess.run(

@@ -10,6 +10,8 @@ import pytest
 from commands import facts, run
 
 import turnout
+from turnout_cli.demo import demo
+from turnout_cli.digits import MODELS
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +83,11 @@ def test_mixed_precision_and_a_device_with_its_own_memory_learn_as_well(need_dev
         assert f"\n-> {key}  autocast to lower precision" in found["explanation"]
         if options.get("--model") != "cnn":
             assert (key, "autocast to float32") in {(row["key"], row["kernel"]) for row in found["calls"]}
+
+
+def test_every_model_is_offered():
+    [option] = [each for each in demo.params if each.name == "model"]
+    assert list(option.type.choices) == list(MODELS)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ from installed import Without
 from workspace import ROOT
 
 import turnout
+from turnout_autograd.drawing.graph_drawing import FORMATS
+from turnout_cli.graph import graph
 
 PROGRAM = """\
 import functools
@@ -204,6 +206,11 @@ def test_the_format_is_the_one_named_or_that_of_the_suffix(args, is_svg, folder)
         assert text.count(">output rows<") == 1
     else:
         assert text.startswith("digraph")
+
+
+def test_every_format_of_a_drawing_is_offered():
+    [option] = [each for each in graph.params if each.name == "format_"]
+    assert tuple(option.type.choices) == FORMATS
 
 
 def test_the_process_is_as_before():

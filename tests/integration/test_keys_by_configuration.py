@@ -13,6 +13,7 @@ import turnout
 from outcomes import in_threads
 from turnout import config
 from turnout.keys import KEYS
+from turnout_cli.digits import MODELS
 
 SETTINGS = """\
 [keys]
@@ -36,7 +37,7 @@ def work(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-@pytest.mark.parametrize("model", ["mlp", "cnn"])
+@pytest.mark.parametrize("model", MODELS)
 def test_the_demo_trains_with_what_the_file_switches_on(examples, work, model):
     before = "import os; os.environ['TURNOUT_PLUGIN__PROFILER__FILE'] = 'demo.svg'"
     done = examples.command("demo", "--json", "--epochs", "3", "--model", model, cwd=work, before=before)

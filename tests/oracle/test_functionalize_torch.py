@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import turnout
-from random_programs.functionalised import KINDS, Seen, disagreement, until_resized
+from random_programs.functionalised import Seen, disagreement, until_resized
 from random_programs.running import Lines, check, difference, run
 from random_programs.writes import Program
+from turnout_functionalize.transform import REMOVE
 
 torch = pytest.importorskip("torch")
 
@@ -67,7 +68,7 @@ def outcome(library: Any, first: Lines, rest: Lines, remove: str) -> dict[str, A
     return {**found, **{f"{name} outside": given[name] for name in names}}
 
 
-@pytest.mark.parametrize("remove", KINDS)
+@pytest.mark.parametrize("remove", REMOVE)
 def test_functionalised_writes_are_those_of_pytorch(remove: str, seeds: Callable[[int], range]) -> None:
     check({seed: Program(seed).lines for seed in seeds(300)}, judge(remove))
 

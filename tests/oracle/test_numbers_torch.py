@@ -11,6 +11,7 @@ import torch
 import turnout
 from random_programs import numbers
 from random_programs.numbers import Outcome, Program
+from turnout_aten.functions.call_forms import NUMBER_FIRST
 
 # Relative; torch's float32 powers and quotients differ in the last digits.
 TOLERANCE = {"float32": 1e-5, "float64": 1e-9, "float16": 2e-3, "bfloat16": 2e-2, "complex64": 1e-5}
@@ -139,7 +140,6 @@ def test_ldexp_has_the_range_and_dtype_of_torchs(dtype: str, number: float, powe
 
 # ---- a number where a schema says Tensor
 
-FAMILIES = ["add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide"]
 BESIDE = {
     "bool": [True, False], "uint8": [3, 250], "int8": [-3, 100], "int64": [5, -9], "float16": [1.5, -2.25],
     "bfloat16": [1.5, -2.25], "float32": [1.5, -2.25], "float64": [1.1, -2.7], "complex64": [1 + 2j, -0.5j],
@@ -171,7 +171,7 @@ def _outcome(call: Callable[[], Any]) -> Outcome:
         return Outcome(error)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", NUMBER_FIRST)
 def test_a_number_in_the_place_of_a_tensor_gives_what_it_gives_in_torch(family: str) -> None:
     for dtype, elements in BESIDE.items():
         for values in (elements, elements[0]):

@@ -17,7 +17,7 @@ import turnout
 from turnout_conformance.accuracy import Accuracy
 from turnout_cuda import pointwise, programs
 
-DTYPES = ["float16", "bfloat16", "float32", "float64"]
+DTYPES = [*programs.DTYPES]
 TOLERANCES = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12}
 Devices = Callable[..., Any]
 

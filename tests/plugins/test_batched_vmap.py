@@ -18,6 +18,7 @@ from outcomes import in_threads, refused
 from own_functions import Doubled
 from turnout import func, state
 from turnout.errors import AliasError, ShapeError, TurnoutError
+from turnout_aten.nn.losses import REDUCTIONS
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_batched.errors import LoopWarning, VmapError
 
@@ -422,7 +423,7 @@ def test_solvers_broadcast_a_stack_of_matrices_with_each_example(solve: Callable
     assert turnout.allclose(vmap(solve)(COLUMNS), turnout.stack([solve(b) for b in COLUMNS]))
 
 
-@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("dims", [(0, 0, 0, 0), (None, None, 0, None), (0, None, None, 0)])
 @pytest.mark.parametrize("form", ["rows", "one after the other", "alone"])
 def test_ctc_loss_takes_the_lengths_of_each_example(form: str, dims: Any, reduction: str) -> None:

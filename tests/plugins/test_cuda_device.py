@@ -102,7 +102,7 @@ def test_sums_that_are_added_in_parts_are_the_same_in_each_run() -> None:
 # ---- libraries of the vendor
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("groups", [1, 4])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_convolutions_and_their_gradients_are_those_of_cpu(transposed: bool, groups: int, dtype: str) -> None:

@@ -13,6 +13,7 @@ from pretended_cuda import pretended
 
 import turnout
 from turnout import func, nn
+from turnout_aten.nn.losses import REDUCTIONS
 
 F = nn.functional
 Call = Callable[..., Any]
@@ -68,7 +69,7 @@ STARTED: list[tuple[Call, str, str]] = [
             lambda x, w, at, weight=weight, how=how: F.cross_entropy(x, at, weight and w.detach(), ignore_index=2, reduction=how),
             "softmax_rows likelihood", "likelihood_backward softmax_rows_backward",
         )
-        for weight in (None, True) for how in ("mean", "sum", "none")
+        for weight in (None, True) for how in REDUCTIONS
     ],
     *[
         (

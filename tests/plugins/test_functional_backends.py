@@ -19,7 +19,7 @@ import turnout
 import turnout_arrays
 from autograd_programs import Program as Smooth
 from random_programs import chains, indexing, writes
-from random_programs.functionalised import KINDS, kinds_for
+from random_programs.functionalised import kinds_for
 from random_programs.on_device import gradient_difference, judge
 from random_programs.running import check
 from turnout.errors import RegistrationError
@@ -30,6 +30,7 @@ from turnout_aten.backend.functional_rows import Wanted, register_functional_ker
 from turnout_aten.backend.paths import path_to, positions
 from turnout_aten.errors.rows import RowError
 from turnout_aten.kernels.tables import register_kernels
+from turnout_functionalize.transform import REMOVE
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,7 +64,7 @@ def test_programs_give_what_cpu_gives_with_the_strides_of_cpu(kind: Any, seeds: 
     check({seed: kind.Program(seed).lines for seed in seeds(60)}, judge("readonly", strides=kind is writes))
 
 
-@pytest.mark.parametrize("remove", ["", *KINDS])
+@pytest.mark.parametrize("remove", ["", *REMOVE])
 def test_gradients_of_programs_are_those_of_cpu(remove: str, seeds: Callable[[int], range]) -> None:
     change = partial(functionalize, remove=remove) if remove else lambda function: function
     for seed in seeds(40):

@@ -18,10 +18,10 @@ from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout.state import DISPATCH
 from turnout_functionalize.errors import FunctionalizeError
 from turnout_functionalize.regions import REGION
+from turnout_functionalize.transform import REMOVE
 from turnout_functionalize.values import FunctionalTensor
 
-KINDS = ("mutations", "mutations_and_views")
-kinds = pytest.mark.parametrize("remove", KINDS)
+kinds = pytest.mark.parametrize("remove", REMOVE)
 
 
 def graph_of(function, *inputs, remove="mutations"):
@@ -200,7 +200,7 @@ def test_tensors_inside_say_what_shares_memory_and_how_often_it_was_written():
         assert (x[1].stride(), x[1].storage_offset()) == ((1,), 3)
         return turned
 
-    for remove in KINDS:
+    for remove in REMOVE:
         functionalize(function, remove=remove)(square())
 
 
@@ -257,7 +257,7 @@ def test_a_custom_operator_that_writes_runs_on_a_clone():
             return y, made
 
         expected = [each.tolist() for each in function(square())]
-        for remove in KINDS:
+        for remove in REMOVE:
             assert [each.tolist() for each in functionalize(function, remove=remove)(square())] == expected
         assert names(graph_of(function, square()))[:4] == ["clone", "select.int", "select.int", "clone"]
 
@@ -273,7 +273,7 @@ def test_a_custom_view_is_written_by_the_positions_that_it_picks():
             corner(y)[0].mul_(10)
             return y
 
-        for remove in KINDS:
+        for remove in REMOVE:
             assert functionalize(function, remove=remove)(square()).tolist() == function(square()).tolist()
 
 
@@ -285,7 +285,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("first", VIEWS)
-@pytest.mark.parametrize("remove", KINDS)
+@kinds
 def test_a_write_through_any_chain_of_views_is_that_of_the_program_or_is_refused_as_it_is(first, remove):
     compared = 0
     for chain in itertools.product([first], VIEWS, VIEWS):
@@ -420,7 +420,7 @@ def test_memory_is_not_given_out(what):
 
 def test_wrong_arguments_are_refused():
     assert refused(FunctionalizeError, functionalize, turnout.sin, remove="views") == (
-        "functionalize: remove must be 'mutations' or 'mutations_and_views', got 'views'"
+        "functionalize: remove must be one of mutations, mutations_and_views, got 'views'"
     )
     assert refused(FunctionalizeError, functionalize, 3) == "functionalize: argument 'func' must be callable, got int"
 
@@ -437,7 +437,7 @@ def test_wrong_arguments_are_refused():
     ],
 )
 def test_what_the_function_is_refused_is_refused(function, kind):
-    for remove in KINDS:
+    for remove in REMOVE:
         with pytest.raises(kind) as plain:
             function(square())
         with pytest.raises(kind) as info:
@@ -454,7 +454,7 @@ def test_what_the_function_is_refused_is_refused(function, kind):
     ],
 )
 def test_a_write_into_a_leaf_is_refused_in_the_same_words(write):
-    for remove in KINDS:
+    for remove in REMOVE:
         said = refused(turnout.TurnoutError, functionalize(write, remove=remove), square())
         assert said == refused(turnout.TurnoutError, write, square())
 

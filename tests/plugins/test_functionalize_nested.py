@@ -8,8 +8,9 @@ from turnout.func import functionalize, grad, hessian, jacfwd, jvp, linearize, v
 import turnout
 from own_functions import function as own_function
 from turnout import Tensor, autograd
+from turnout_functionalize.transform import REMOVE
 
-kinds = pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+kinds = pytest.mark.parametrize("remove", REMOVE)
 
 
 def square():

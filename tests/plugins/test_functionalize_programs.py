@@ -7,13 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from autograd_programs import Program as Smooth
-from random_programs.functionalised import KINDS, disagreement, judge
+from random_programs.functionalised import disagreement, judge
 from random_programs.running import check
 from random_programs.writes import Program
 from turnout_functionalize import inverses, memories
+from turnout_functionalize.transform import REMOVE
 
 
-@pytest.mark.parametrize("remove", KINDS)
+@pytest.mark.parametrize("remove", REMOVE)
 def test_functionalised_writes_give_what_the_writes_give(remove: str, seeds: Callable[[int], range]) -> None:
     check({seed: Program(seed).lines for seed in seeds(100)}, judge(remove))
 

@@ -8,6 +8,7 @@ import pytest
 
 import turnout
 from turnout_aten.nn import functional
+from turnout_aten.nn.losses import REDUCTIONS
 
 LOGITS = [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
 
@@ -17,7 +18,7 @@ def expected(reduction):
     return {"none": losses, "sum": sum(losses), "mean": sum(losses) / 2}[reduction]
 
 
-@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_cross_entropy_and_nll_loss_take_the_reduction_as_a_word(reduction):
     logits, target = turnout.tensor(LOGITS), turnout.tensor([0, 2])
     for loss in (

@@ -13,9 +13,8 @@ from autograd_programs import Program as Smooth
 from autograd_programs.as_function import function_of
 from random_programs.running import Lines, difference, run, says
 from turnout import Tensor, autograd
+from turnout_functionalize.transform import REMOVE
 from turnout_functionalize.values import FunctionalTensor
-
-KINDS = ("mutations", "mutations_and_views")
 
 # ---- in place and into out, line by line
 
@@ -98,7 +97,7 @@ def wrong(found: list[Any], expected: list[Any]) -> str:
 def kinds_for(seed: int) -> tuple[str, ...]:
     """The kinds of functionalize under which the program of a seed computes the same."""
     # differs from torch: copies of views are row-major, and so may be what is computed from them; `as_strided` sees that.
-    return KINDS[:1] if any(".as_strided(" in step.code for step in Smooth(seed, smooth=True).steps) else KINDS
+    return REMOVE[:1] if any(".as_strided(" in step.code for step in Smooth(seed, smooth=True).steps) else REMOVE
 
 
 def disagreement(seed: int) -> str:

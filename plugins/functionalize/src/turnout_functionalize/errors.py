@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from turnout.errors import TurnoutError
 
 
 class FunctionalizeError(TurnoutError, RuntimeError):
     """A function that cannot run without side effects."""
-
-
-def bad_remove(value: Any) -> str:
-    """An unknown kind of what is removed."""
-    return f"functionalize: remove must be 'mutations' or 'mutations_and_views', got {value!r}"
 
 
 def refused(op: str, why: str) -> str:

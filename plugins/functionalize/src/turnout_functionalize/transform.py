@@ -10,6 +10,7 @@ from turnout import plugins
 from turnout.operators.tracebacks import shortening, shortening_as
 from turnout_aten import operators as aten
 from turnout_aten import trees
+from turnout_aten.errors import arguments as texts
 from turnout_aten.errors import transforms as transform_texts
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.levels import peel, raise_
@@ -59,7 +60,7 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
     if not callable(func):
         raise errors.FunctionalizeError(transform_texts.not_callable("functionalize", "func", func))
     if remove not in REMOVE:
-        raise errors.FunctionalizeError(errors.bad_remove(remove))
+        raise errors.FunctionalizeError(texts.not_one_of("functionalize", "remove", REMOVE, remove))
     copies = remove == "mutations_and_views"
 
     @shortening_as(func)
