@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import pytest
 
 import turnout
-from turnout_aten.nn import functional
+from turnout_aten.nn import activations, functional, images, layers, losses, normalisation, pooling
 from turnout_aten.nn.losses import REDUCTIONS
 
 LOGITS = [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
@@ -78,3 +79,17 @@ def test_two_byte_floats_are_rounded_once_where_many_are_added(name, seeds):
             if "cross_entropy" in name:  # its logarithms are rounded on their way
                 exact = exact * (turnout.zeros(11, dtype=dtype).log_softmax(0)[0].item() / -math.log(11))
             assert ((found - exact).abs() <= turnout.finfo(dtype).eps * exact.abs() + 1e-6).all(), seed
+
+
+def test_a_function_has_the_default_numbers_of_its_operator():
+    compared = 0
+    written = {name for module in (activations, images, layers, losses, normalisation, pooling) for name in module.__all__}
+    for name in written & set(dir(turnout.ops.aten)):
+        packet, own = getattr(turnout.ops.aten, name), inspect.signature(getattr(functional, name)).parameters
+        for argument in [a for overload in packet.overloads() for a in getattr(packet, overload).schema.arguments]:
+            if argument.has_default and argument.name in own:
+                said, default = own[argument.name].default, argument.default
+                if isinstance(said, (int, float)) and isinstance(default, (int, float)):  # not "mean", which is 1
+                    assert said == default, f"{name}: {argument.name}"
+                    compared += 1
+    assert compared > 50
