@@ -247,14 +247,13 @@ def _object(module: str, name: str, found: Any) -> str:
 
 def _methods(cls: type) -> Iterator[str]:
     for name, found in vars(cls).items():
-        if name.startswith("_"):
+        # The docstring of a named tuple has its fields; several of one name would be meant by the name in a signature.
+        if name.startswith("_") or name in getattr(cls, "_fields", ()):
             continue
         value = getattr(found, "__func__", found)
-        if not value.__doc__:
-            continue
         if isinstance(value, property):
             yield _directive("property", "", [name], described(value.__doc__).text)
-        elif inspect.isfunction(value):
+        elif inspect.isfunction(value) and value.__doc__:
             heads, text = _heads(name, value, is_method=not isinstance(found, staticmethod))
             yield _directive("method", "", heads, described(text).text)
 

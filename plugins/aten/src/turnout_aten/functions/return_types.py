@@ -57,7 +57,7 @@ class ReturnType(tuple):  # type: ignore[type-arg]
 
 def return_type(name: str, fields: tuple[str, ...], module: str = HOME) -> type[ReturnType]:
     """The class of a function's results; the same names give the same class. `module` is where pickle finds it."""
-    members: dict[str, Any] = {field: property(itemgetter(i), doc="") for i, field in enumerate(fields)}  # not itemgetter's doc
+    members: dict[str, Any] = {field: property(itemgetter(i), doc=f"Result {i} of `{name}`.") for i, field in enumerate(fields)}
     members.update(__slots__=(), _fields=fields, __match_args__=fields, __module__=module)
     members["__doc__"] = f"The results of `{name}` by name: {', '.join(fields)}."
     return _MADE.setdefault((module, name, fields), type(name, (ReturnType,), members))
