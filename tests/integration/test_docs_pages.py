@@ -160,19 +160,12 @@ def test_the_table_of_devices_has_every_device_of_the_workspace():
     assert len(rows) == len(found) > 5
 
 
-def test_the_tables_of_packages_have_every_folder_of_the_workspace():
+def test_the_table_of_packages_has_every_folder_of_the_workspace():
     folders = {f"{path.parts[-3]}/{path.parts[-2]}" for path in ROOT.glob("*/*/pyproject.toml")}
     assert len(folders) > 30
     _, packages, _ = re.split(r"^## (?:Packages|Devices)$", (DOCS / "install.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     firsts = re.findall(r"^\| (`.*?) \|", packages, re.MULTILINE)
     assert sorted(re.findall(r"`(.*?)`", " ".join(firsts))) == sorted({"core", *folders})
-    note = (DOCS / "notes" / "0001-how-the-parts-fit.md").read_text(encoding="utf-8").partition("## Rooms of core")[0]
-    said = set()
-    for folder, _, holds in re.findall(r"^\| `(\w+/.*?)` \|(.*?)\| (.*) \|$", note, re.MULTILINE):
-        kind, _, name = folder.partition("/")
-        named = re.findall(r"`turnout-(\w+)`", holds) if name == "*" else re.findall(r"`(\w+)`", holds) if "<" in name else [name]
-        said |= {f"{kind}/{each.replace('_', '-')}" for each in named}
-    assert said == {folder for folder in folders if not folder.startswith("examples/")}
 
 
 def test_pages_say_the_same_number_of_operators_and_as_many_are_there():

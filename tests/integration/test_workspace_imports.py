@@ -87,6 +87,7 @@ def test_the_note_has_each_distribution_in_a_row_by_its_kind():
             kinds[tomllib.loads((one.source / "plugin.toml").read_text("utf-8"))["kind"]].add(one.module.removeprefix("turnout_"))
     for kind, shown in (("backend", "backend"), ("functionality", "functionality"), ("library", "namespace")):
         assert set(re.findall(r"`(\w+)`", rows[f"plugins/<{shown}>"])) == kinds[kind]
+    assert [folder for folder in rows if not re.search("[<*]", folder) and not (ROOT / folder).is_dir()] == []
     assert set(re.findall(r"`([\w-]+)`", rows["tools/*"])) == {one.name for one in EVERY if one.folder.parent.name == "tools"}
 
 

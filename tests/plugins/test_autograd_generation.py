@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from outcomes import printed
 from turnout_aten.declarations.reading import load
 from turnout_aten.errors.declarations import DeclarationError
+from turnout_autograd import declarations
 from turnout_autograd.declarations.entries import parse
+from turnout_autograd.declarations.tangents import PROPERTIES
 from turnout_autograd.generation.files import FUNCTIONS, GENERATED, callables, files
 from turnout_autograd.generation.tangent_source import conjugated
 
@@ -57,6 +60,10 @@ def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
     ]
     assert "declarations:0: aten::abs: no entry: give formulas, or output_differentiability: [False]" in found
     assert "d.yaml:1: an entry must be a mapping with the field 'name'" in problems("- self: grad\n")
+
+
+def test_what_a_formula_may_ask_of_its_arguments_is_what_the_package_says():
+    assert re.findall(r"`xs?\.(\w+)`", declarations.__doc__ or "") == [*PROPERTIES]
 
 
 def test_the_generated_kernels_are_those_of_the_declarations():
