@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnout_aten.dtypes import WIDE
+from turnout_aten import dtypes
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
-_COMPUTED = {dtype.name: wide.name for dtype, wide in WIDE.items()}
+_COMPUTED = {dtype.name: wide.name for dtype, wide in dtypes.WIDE.items()}
 
 
 def kind(*arrays: Any) -> str | None:

@@ -95,9 +95,9 @@ def parts(program: str) -> tuple[str, ...]:
         return f"__device__ inline accum {name}({', '.join(f'accum {each}' for each in parameters)})"
 
     helpers = [_CUDA.define(row, head, "accum") for row in _CUDA.helpers()]
-    shared = (folder / "pointwise.cuh").read_text(encoding="utf-8")
+    common = (folder / "pointwise.cuh").read_text(encoding="utf-8")
     rows = [_kernel(name, table().functions[row], program == "arithmetic") for name, row in ELEMENTWISE[program].items()]
-    return (texts[0], "\n".join((shared, *helpers)), *texts[1:], "\n".join(rows))
+    return (texts[0], "\n".join((common, *helpers)), *texts[1:], "\n".join(rows))
 
 
 def _kernel(name: str, row: Expression, repeats: bool) -> str:
