@@ -40,11 +40,10 @@ if TYPE_CHECKING:
 
 
 class _Unmade(Exception):
-    """The walk has met a fallback that is not specialised yet for the operator."""
+    """The walk has met fallbacks that are not specialised yet for the operator: pairs of a runtime key and its fallback."""
 
-    def __init__(self, key: str, fallback: Kernel) -> None:
-        self.key = key
-        self.fallback = fallback
+    def __init__(self, *fallbacks: tuple[str, Kernel]) -> None:
+        self.fallbacks = fallbacks
 
 
 class Operator:
@@ -280,10 +279,10 @@ class Operator:
 
     def entry(self, key: str) -> Entry | None:
         """The entry of the computed table for a runtime key, with specialised fallbacks."""
-        return self._walked(lambda: self._entry(key))
+        return self._walked(lambda: self._entry(key, self._winners()))
 
     def _walked(self, walk: Callable[[], T]) -> T:
-        """What a walk finds under the lock. It starts again after each fallback that it lacks, which is specialised outside."""
+        """What a walk finds under the lock. It starts again when the fallbacks that it lacks were specialised, outside of it."""
         registry = self.registry
         registry.keys.discovered()
         registry.follow_config()
@@ -293,17 +292,23 @@ class Operator:
                 with registry.lock:
                     return walk()
             except _Unmade as unmade:
-                slot, specialize = (unmade.key, id(unmade.fallback)), partial(self._specialized, unmade.key, unmade.fallback)
-            self.settled(specialize, partial(self._special.__setitem__, slot))
+                lacking = unmade.fallbacks
+            for key, fallback in lacking:
+                keep = partial(self._special.__setitem__, (key, id(fallback)))
+                self.settled(partial(self._specialized, key, fallback), keep)
 
-    def _entry(self, key: str) -> Entry | None:
-        """The same under the lock. Raises _Unmade."""
+    def _winners(self) -> dict[str, Kernel]:
+        """Key -> the kernel that wins there."""
+        winner = self.registry.winner
+        return {key: winner(self, key, stack) for key, stack in self.kernels.items() if stack}
+
+    def _entry(self, key: str, winners: dict[str, Kernel]) -> Entry | None:
+        """The entry of a runtime key under the lock. Raises _Unmade."""
         registry = self.registry
-        winners = {k: registry.winner(self, k, stack) for k, stack in self.kernels.items() if stack}
         entry = compute_entry(registry.keys.universe, key, winners, registry.fallbacks_by_key)
         if entry is not None and entry.reason == FALLBACK and entry.kernel.specialize is not None:
             if (key, id(entry.kernel)) not in self._special:
-                raise _Unmade(key, entry.kernel)
+                raise _Unmade((key, entry.kernel))
             special = self._special[key, id(entry.kernel)]
             return None if special is None else Entry(special, entry.reason, entry.key)
         return entry
@@ -359,8 +364,25 @@ class Operator:
         """
         if self.registry.follows_config:
             installed().activate_all()
-        keys = self.registry.keys
-        return self.settled(lambda: {key: entry for key in keys.universe.runtime_keys if (entry := self.entry(key)) is not None})
+        return self.entries()
+
+    def entries(self) -> dict[str, Entry]:
+        """The table as the plugins that are active now make it: what reads many of them activates all plugins once."""
+        return self.settled(lambda: self._walked(self._entries))
+
+    def _entries(self) -> dict[str, Entry]:
+        winners, lacking, found = self._winners(), [], {}
+        for key in self.registry.keys.universe.runtime_keys:
+            try:
+                entry = self._entry(key, winners)
+            except _Unmade as unmade:
+                lacking += unmade.fallbacks
+            else:
+                if entry is not None:
+                    found[key] = entry
+        if lacking:
+            raise _Unmade(*lacking)
+        return found
 
     def plan(self, ks: int) -> Plan:
         """How a key set resolves, step by step. Takes the lock, and calls no kernel."""
@@ -368,19 +390,20 @@ class Operator:
 
     def _plan(self, ks: int) -> Plan:
         steps: list[Step] = []
+        winners = self._winners()
         for key, functionality in self.registry.keys.active(ks):
-            step = self._step(key, functionality, ks)
+            step = self._step(key, functionality, ks, winners)
             steps.append(step)
             if step.verdict in (CHOSEN, MISSING):
                 return Plan(ks, steps, functionality)
-        entry = self._entry(UNDEFINED)
+        entry = self._entry(UNDEFINED, winners)
         steps.append(Step(UNDEFINED, entry, CHOSEN if entry is not None else MISSING))
         return Plan(ks, steps, None)
 
-    def _step(self, key: str, functionality: Functionality, ks: int) -> Step:
+    def _step(self, key: str, functionality: Functionality, ks: int, winners: dict[str, Kernel]) -> Step:
         if self.registry.is_disabled(key, functionality.name):
             return Step(key, None, DISABLED)
-        entry = self._entry(key)
+        entry = self._entry(key, winners)
         if entry is None:
             untracked = functionality.passes == UNTRACKED and not ks & TRACKED
             passed = PASSED_OVER if functionality.passes == ALWAYS else ONLY_UNTRACKED if untracked else MISSING

@@ -84,7 +84,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 def _served(op: Operator) -> dict[str, Entry]:
     """The entries that run something: fallthroughs and keys without a kernel are omitted."""
-    return {k: e for k, e in op.table().items() if k != "Undefined" and (e.kernel is None or not e.kernel.is_fallthrough)}
+    return {k: e for k, e in op.entries().items() if k != "Undefined" and (e.kernel is None or not e.kernel.is_fallthrough)}
 
 
 def _used(matrix: Matrix) -> list[str]:

@@ -53,7 +53,7 @@ def table(operator: str, everything: bool, as_json: bool) -> None:
     This is its computed table, the highest key first. OPERATOR is written like add, add.Tensor or mylib::scale.
     """
     activate_with_note()
-    tables = {op: op.table() for op in operators_named(operator)}
+    tables = {op: op.entries() for op in operators_named(operator)}
     if as_json:
         print_json({op.qualified_name: [entry_facts(k, e) for k, e in t.items()] for op, t in tables.items()})
     else:

@@ -37,7 +37,7 @@ def locked() -> dict[str, Any]:
     slots = {
         name: {
             key: _slot(entry.kernel, entry.reason)
-            for key, entry in op.table().items()
+            for key, entry in op.entries().items()
             if not _is_left_out(entry.kernel, fallbacks.get(key))
         }
         for name, op in sorted(REGISTRY.operators.items())

@@ -92,9 +92,10 @@ def gradients_of(
     `call` is what calls the operator, `call_of(case)` by default.
     """
     call = call or call_of(case)
+    has_constants = case.op in CONSTANTS  # read here: a call's signature has all that a compiled function reads, samples too
 
     def gradients(args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if case.op in CONSTANTS:
+        if has_constants:
             args = [args[0], *(a.detach() if isinstance(a, turnout.Tensor) else a for a in args[1:])]
         outputs = [t for t in flat(call(args, kwargs)) if isinstance(t, turnout.Tensor) and t.requires_grad]
         inputs = [t for t in flat(args) if isinstance(t, turnout.Tensor) and t.requires_grad]
