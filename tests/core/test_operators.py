@@ -187,6 +187,23 @@ def test_default_is_another_name_of_the_unnamed_overload(shop):
     assert REGISTRY.find("shop::sell.default") is REGISTRY.find("shop::sell")
 
 
+def test_the_entries_of_an_operator_are_those_of_each_key_and_each_fallback_is_specialised_once(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    asked = []
+
+    def special(op, key):
+        asked.append(key)
+        return lambda ks, *args: key
+
+    for key in ("Tracer", "Python"):
+        library.fallback(key, None, form="internal", specialize=special, by_key=True)
+    entries = op.entries()
+    assert sorted(asked) == ["Python", "Tracer"]
+    assert [entries[key].kernel.fn(0) for key in ("Python", "Tracer")] == ["Python", "Tracer"]
+    assert {key: entry.kernel for key, entry in entries.items()} == {key: op.entry(key).kernel for key in entries}
+    assert sorted(asked) == ["Python", "Tracer"]
+
+
 def test_the_table_has_a_fallbacks_own_kernel_for_the_operator_and_nothing_where_it_declines(registry, library):
     op = library.define("lib::f(Tensor x) -> Tensor")
     other = library.define("lib::g(Tensor x) -> Tensor")

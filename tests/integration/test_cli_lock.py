@@ -7,6 +7,7 @@ import json
 import pytest
 from commands import facts, run, text
 
+from turnout.plugins.manager import Manager
 from turnout.registry import Registrations
 
 
@@ -30,6 +31,14 @@ def test_a_lock_names_kernel_reason_and_version_of_each_slot_a_line_for_each_ope
 
 def test_locking_twice_gives_the_same_text(locked):
     assert text("lock", "--json") == locked.read_text()
+
+
+@pytest.mark.parametrize("line", [("lock",), ("coverage", "sin*"), ("table", "add")], ids=lambda line: line[0])
+def test_plugins_are_activated_once_and_not_for_each_operator(monkeypatch, line):
+    activate_all, calls = Manager.activate_all, []
+    monkeypatch.setattr(Manager, "activate_all", lambda self, **given: (calls.append(given), activate_all(self, **given)))
+    text(*line)
+    assert calls == [{}]
 
 
 def test_nothing_has_changed_since_a_moment_ago(locked):

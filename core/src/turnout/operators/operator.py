@@ -371,7 +371,9 @@ class Operator:
         return self.settled(lambda: self._walked(self._entries))
 
     def _entries(self) -> dict[str, Entry]:
-        winners, lacking, found = self._winners(), [], {}
+        winners = self._winners()
+        found: dict[str, Entry] = {}
+        lacking: list[tuple[str, Kernel]] = []
         for key in self.registry.keys.universe.runtime_keys:
             try:
                 entry = self._entry(key, winners)
