@@ -12,6 +12,8 @@ import linecache
 import sys
 import warnings
 from contextlib import suppress
+from itertools import compress
+from operator import is_not
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -200,8 +202,9 @@ def _like(backend: TensorBackend, tensor: Tensor) -> Tensor:
 
 def _put_back(sources: dict[str, Any]) -> None:
     """Debuggers show the texts that calls run. Other threads compile theirs meanwhile."""
-    for file, source in list(linecache.cache.items()):
-        if file[:1] != "<" or sources.get(file) is source:
+    now = linecache.cache.copy()
+    for file in compress(now, map(is_not, now.values(), map(sources.get, now))):  # few of the thousands that a process has
+        if file[:1] != "<":
             continue
         if file in sources:
             linecache.cache[file] = sources[file]
