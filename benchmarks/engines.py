@@ -1,5 +1,5 @@
-"""Rows about compiled functions: the engine `xla` against Turnout's own eager calls, and against the same program in `jax.jit`.
-And eager calls on the device `jax` against JAX's own.
+"""Rows about compiled functions: the engine `xla` against Turnout's own eager calls, and against the same program in `jax.jit` or
+in PyTorch. And eager calls on the device `jax` against JAX's own.
 
 The first call of each side is made beforehand: it compiles. A pause stands between turns, because threads of both sides look for
 work after their turns, on processors that the other side needs.
@@ -7,17 +7,18 @@ work after their turns, on processors that the other side needs.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numeric import Skipped, step
+from numeric import Skipped, step, torch_with_threads
 from timing import IN_A_LOOP, Pair, Side, rest
 
 import turnout
 
-EAGER, JIT, JAX = "eager", "jax.jit", "jax"
+EAGER, JIT, JAX, TORCH = "eager", "jax.jit", "jax", "torch"
 BATCH, FEATURES, HIDDEN, CLASSES = 64, 784, 256, 10
 LAYERS, HEADS, WIDTH, LENGTH, WORDS, TEXTS = 2, 4, 128, 64, 96, 8  # of the transformer
 
@@ -43,6 +44,7 @@ ROWS = [
     EngineRow("written", "100 written inputs of 4 floats", JIT, 3.0),
     EngineRow("step", "training step 784-256-10, batch 64", JIT, 1.25),
     EngineRow("step", "training step 784-256-10, batch 64", EAGER, 1.05),
+    EngineRow("step_torch", "training step 784-256-10, batch 64", TORCH, 0.8),
     EngineRow("attention", "attention of 8 heads over 256 places", JIT, None),
     EngineRow("attention", "attention of 8 heads over 256 places", EAGER, None),
     EngineRow("transformer", "training step of a transformer of 2 layers", JIT, None),
@@ -71,11 +73,12 @@ def pair(row: EngineRow) -> Callable[[], AbstractContextManager[Pair]]:
 
 
 def _programs(name: str, jax: Any) -> tuple[Callable[[], Any], ...]:
-    """The compiled program, the eager one, and JAX's."""
+    """The compiled program, the eager one, and JAX's or PyTorch's."""
     if name in ("add", "relu", "sum"):
         return _calls(jax, name)
-    made = {"written": _written, "step": _steps, "attention": _attentions, "transformer": _transformers}.get(name)
-    return _chains(jax, name) if made is None else made(jax)
+    made = {"written": _written, "step": _steps, "step_torch": _steps_torch, "attention": _attentions}
+    made["transformer"] = _transformers
+    return made[name](jax) if name in made else _chains(jax, name)
 
 
 def _calls(jax: Any, name: str) -> tuple[Callable[[], Any], ...]:
@@ -120,11 +123,16 @@ def _written(jax: Any) -> tuple[Callable[[], Any], ...]:
     return lambda: compiled(tensors), lambda: ours(tensors), theirs
 
 
-def _steps(jax: Any) -> tuple[Callable[[], Any], ...]:
+def _network() -> tuple[list[Any], Any, Any]:
+    """Arrays of parameters, images and classes."""
     random = np.random.default_rng(0)
     shapes = ((HIDDEN, FEATURES), (HIDDEN,), (CLASSES, HIDDEN), (CLASSES,))
     arrays = [random.standard_normal(shape, np.float32) * 0.05 for shape in shapes]
-    x, y = random.standard_normal((BATCH, FEATURES), np.float32), random.integers(0, CLASSES, BATCH)
+    return arrays, random.standard_normal((BATCH, FEATURES), np.float32), random.integers(0, CLASSES, BATCH)
+
+
+def _steps(jax: Any) -> tuple[Callable[[], Any], ...]:
+    arrays, x, y = _network()
 
     def loss_of(parameters: Any, x: Any, y: Any) -> Any:
         w1, b1, w2, b2 = parameters
@@ -140,6 +148,16 @@ def _steps(jax: Any) -> tuple[Callable[[], Any], ...]:
         return step(turnout, x, y, parameters).detach()
 
     return _trainings(jax, ours, theirs, arrays, x, y)
+
+
+def _steps_torch(jax: Any) -> tuple[Callable[[], Any], ...]:
+    try:
+        torch = torch_with_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    except ImportError as error:
+        raise Skipped(f"torch cannot be imported ({error})") from None
+    arrays, x, y = _network()
+    parameters, given = [torch.from_numpy(each).requires_grad_() for each in arrays], (torch.from_numpy(x), torch.from_numpy(y))
+    return *_steps(jax)[:2], lambda: step(torch, *given, parameters)
 
 
 def _trainings(jax: Any, ours: Any, theirs: Any, arrays: list[Any], x: Any, y: Any) -> tuple[Callable[[], Any], ...]:
