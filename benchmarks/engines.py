@@ -76,9 +76,10 @@ def _programs(name: str, jax: Any) -> tuple[Callable[[], Any], ...]:
     """The compiled program, the eager one, and JAX's or PyTorch's."""
     if name in ("add", "relu", "sum"):
         return _calls(jax, name)
-    made = {"written": _written, "step": _steps, "step_torch": _steps_torch, "attention": _attentions}
-    made["transformer"] = _transformers
-    return made[name](jax) if name in made else _chains(jax, name)
+    of_name = {
+        "written": _written, "step": _steps, "step_torch": _steps_torch, "attention": _attentions, "transformer": _transformers,
+    }  # fmt: skip
+    return of_name[name](jax) if name in of_name else _chains(jax, name)
 
 
 def _calls(jax: Any, name: str) -> tuple[Callable[[], Any], ...]:
