@@ -1,4 +1,4 @@
-"""A stand-in for cuBLAS's C interface: products of batches of matrices, computed by NumPy at the addresses that it is given."""
+"""A stand-in for the C interfaces of cuBLAS and cuBLASLt: products of matrices, by NumPy, at the addresses that it is given."""
 
 from __future__ import annotations
 
@@ -71,3 +71,82 @@ def cublasGemmStridedBatchedEx(
 
     cupy_stand_in.recorded(run, makes=False)
     return 0
+
+
+# ---- cuBLASLt: a description is a dict, and its address its number
+
+described: dict[int, dict[Any, Any]] = {}
+refused: list[str] = []  # what the next calls fail at
+
+
+def _make(made: Any, **facts: Any) -> int:
+    made._obj.value = number = max(described, default=0) + 1
+    described[number] = facts
+    return 0
+
+
+def cublasLtMatmulDescCreate(made: Any, compute: int, numbers: int) -> int:
+    assert numbers == 0
+    return _make(made, compute=compute)
+
+
+def cublasLtMatrixLayoutCreate(made: Any, kind: int, rows: int, columns: int, ld: int) -> int:
+    return _make(made, kind=kind, rows=rows, columns=columns, ld=ld)
+
+
+def cublasLtMatmulPreferenceCreate(made: Any) -> int:
+    return _make(made)
+
+
+def cublasLtMatmulDescSetAttribute(of: Any, attribute: int, value: Any, size: int) -> int:
+    assert size == {3: 4, 4: 4, 7: 4, 8: 8}[attribute]
+    described[of.value][attribute] = value._obj.value
+    return 0
+
+
+def cublasLtMatmulPreferenceSetAttribute(of: Any, attribute: int, value: Any, size: int) -> int:
+    assert size == {1: 8, 5: 4, 6: 4, 7: 4, 8: 4}[attribute]
+    described[of.value][attribute] = value._obj.value
+    return 0
+
+
+def cublasLtMatmulAlgoGetHeuristic(
+    handle: int, product: Any, a: Any, b: Any, c: Any, d: Any, wanted: Any, most: int, choice: Any, count: Any
+) -> int:
+    assert (most, c.value, described[wanted.value]) == (1, d.value, {1: 32 << 20, 5: 16, 6: 16, 7: 16, 8: 16})
+    count._obj.value = int("algorithm" not in refused)
+    choice._obj.room = 64
+    return 0
+
+
+def cublasLtMatmul(
+    handle: int, product: Any, alpha: Any, a: int, a_lies: Any, b: int, b_lies: Any, beta: Any, c: int, c_lies: Any, d: int,
+    d_lies: Any, choice: Any, room: int, size: int, stream: int,
+) -> int:  # fmt: skip
+    if "product" in refused:
+        return 7  # CUBLAS_STATUS_INVALID_VALUE
+    facts, first, second, last = (described[each.value] for each in (product, a_lies, b_lies, d_lies))
+    assert (alpha._obj.value, beta._obj.value, c, facts[7], bool(room), size) == (1, 0, d, 4, True, 64)
+    assert all(address % 16 == 0 for address in (a, b, d, facts[8]))
+    calls.append({"kind": last["kind"], "compute": facts["compute"], "row": True, "sizes": (last["rows"], last["columns"])})
+    left, right, out = (
+        at(address, one["kind"], 1, one["rows"], one["columns"], one["ld"], 0)[0]
+        for address, one in ((a, first), (b, second), (d, last))
+    )
+    left, right = left.T if facts[3] else left, right.T if facts[4] else right
+    row = at(facts[8], last["kind"], 1, last["rows"], 1, last["rows"], 0)[0]
+    wide = np.result_type(np.float32, np.dtype(KINDS[last["kind"]]))
+
+    def run() -> None:
+        out[...] = left.astype(wide) @ right.astype(wide) + row.astype(wide)
+
+    cupy_stand_in.recorded(run, makes=False)
+    return 0
+
+
+def _drop(of: Any) -> int:
+    del described[of.value]
+    return 0
+
+
+cublasLtMatmulDescDestroy = cublasLtMatrixLayoutDestroy = cublasLtMatmulPreferenceDestroy = _drop

@@ -80,13 +80,19 @@ class Kernel:
     def converted(self, i: int, parameter: Parameter, value: Any) -> Any:
         """The argument as the kernel reads it."""
         if parameter.is_pointer:
-            if not hasattr(value, "dtype") or value.dtype.name != parameter.dtype or not value.flags.c_contiguous:
+            if not hasattr(value, "dtype") or not _is_read_as(value, parameter.dtype) or not value.flags.c_contiguous:
                 raise LaunchError(f"{self.name}: argument {i} is {parameter.text}, got {_said(value)}")
             return ctypes.c_void_p(value.data.ptr)
         wanted = {"int64": (int, ctypes.c_longlong), "float64": (float, ctypes.c_double)}.get(parameter.dtype)
         if wanted is None or type(value) is not wanted[0]:
             raise LaunchError(f"{self.name}: argument {i} is {parameter.text}, got {_said(value)}")
         return wanted[1](value)
+
+
+def _is_read_as(array: Any, kind: str) -> bool:
+    """Whether a kernel may read the elements of an array: those of the dtype, or any that are whole units of so many bytes."""
+    size, _, moved = kind.partition(" ")
+    return array.data.ptr % int(size) == array.nbytes % int(size) == 0 if moved else bool(array.dtype.name == kind)
 
 
 def _said(value: Any) -> str:
@@ -116,8 +122,8 @@ def program(code: str, options: tuple[str, ...]) -> dict[str, Kernel]:
 
 def _types(options: tuple[str, ...]) -> dict[str, str]:
     kind = next(option.partition("=")[2] for option in options if option.startswith("-DDTYPE="))
-    moved = {"101": "uint8", "102": "uint16", "104": "uint32", "108": "uint64", "116": "complex128"}
-    scalar = ({"16": "float16", "17": "bfloat16", "32": "float32", "64": "float64"} | moved)[kind]
+    floats = {"16": "float16", "17": "bfloat16", "32": "float32", "64": "float64"}
+    scalar = floats.get(kind) or f"{int(kind) - 100} bytes"
     return {**_NAMES, "scalar": scalar, "accum": "float64" if kind == "64" else "float32"}
 
 

@@ -30,7 +30,7 @@ def pretended(
     """Two devices `pretended`; with `CUDABackend` they are devices `cuda`, where there is none."""
     turnout.ones(1)  # the operators are defined when the first of them is used
     cupy = cupy_stand_in.Module()
-    xp = CuPyModule(cupy, cupy_stand_in.errstate, precision, lambda _: cublas_stand_in)
+    xp = CuPyModule(cupy, cupy_stand_in.errstate, precision, lambda _: (cublas_stand_in, cublas_stand_in))
     with Registrations("pretended") as library:
         made = kind(cupy, xp)
         plugin.register(library, made, cudnn=cudnn)

@@ -5,7 +5,8 @@ What products give is checked by the samples of `turnout_conformance.cases.sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import cublas_stand_in
@@ -84,3 +85,61 @@ def test_shapes_that_do_not_fit_are_the_error_that_they_are_on_cpu(backend: Any)
         return "; ".join(texts)
 
     assert error("pretended") == error("cpu")
+
+
+def rows_added() -> list[Any]:
+    """The calls of cuBLASLt since the last `clear`."""
+    return [(c["kind"], c["sizes"], c["compute"]) for c in cublas_stand_in.calls if "row" in c]
+
+
+def again(call: Callable[[], Any]) -> Any:
+    """What a call gives, the second time by its plan."""
+    call()
+    return call()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_a_linear_layer_is_one_call_for_the_dtypes_that_cublaslt_adds_rows_in(dtype: str, backend: Any) -> None:
+    def run(t: Devices) -> Any:
+        x, w, b = (t(numbers(shape, seed)) for seed, shape in enumerate(((6, 8), (24, 8), (24,))))
+        turned = x.t().contiguous().t(), w.t().contiguous()
+        calls = [(b, x, w.t()), (b, *turned), (b, x[:1], w.t()), (b.expand(6, 24), x, w.t())]
+        return [again(partial(turnout.nn.functional.linear, x, w, b)), *[again(partial(turnout.addmm, *args)) for args in calls]]
+
+    cublas_stand_in.calls.clear()
+    agree(run, dtype)
+    kind, sums = {"float16": (2, 68), "bfloat16": (14, 68), "float32": (0, 68)}.get(dtype, (None, None))
+    sizes = [(24, 6)] * 4 + [(24, 1)] if kind is not None else []
+    assert rows_added() == [(kind, each, sums) for each in sizes]
+
+
+def test_what_cublaslt_does_not_compute_is_computed_by_a_product_onto_copied_rows(backend: Any) -> None:
+    def run(t: Devices) -> Any:
+        x, w, b = (t(numbers(shape, seed)) for seed, shape in enumerate(((5, 8), (24, 8), (28,))))
+        return [again(partial(turnout.addmm, b[i : i + 24], x, w.t())) for i in (0, 1, 4)]
+
+    cublas_stand_in.calls.clear()
+    agree(run)  # the second row begins between sixteen bytes
+    assert len(rows_added()) == 3
+    cublas_stand_in.calls.clear()
+    cublas_stand_in.refused.append("algorithm")
+    try:
+        agree(lambda t: again(lambda: turnout.addmm(t(numbers((5,), 1)), t(numbers((3, 7), 2)), t(numbers((7, 5), 3)))))
+    finally:
+        cublas_stand_in.refused.clear()
+    assert rows_added() == []
+
+
+def test_a_linear_layer_is_computed_as_the_setting_says_and_its_failure_names_the_function(backend: Any) -> None:
+    x, w, b = (turnout.ones(*shape, device="pretended") for shape in ((2, 12), (4, 12), (4,)))
+    cublas_stand_in.calls.clear()
+    try:
+        for PRECISION[0] in ("highest", "high"):
+            again(lambda: turnout.addmm(b, x, w.t()))
+        assert [sums for _, _, sums in rows_added()] == [68, 77, 77]
+        cublas_stand_in.refused.append("product")
+        message = refused(RuntimeError, lambda: turnout.addmm(b, x, w.t()))
+        assert "cuBLAS: cublasLtMatmul failed with status 7" in message
+    finally:
+        PRECISION[0] = "highest"
+        cublas_stand_in.refused.clear()

@@ -161,6 +161,19 @@ class CUDABackend(ArrayBackend):
         if not convert(self.xp, target, source):
             self.cupy.copyto(target, source, casting="unsafe")
 
+    @_there
+    def duplicate(self, array: Any, dtype: DType) -> Any:
+        native, given = self.native.get(dtype), array.__class__ is self.array_type
+        if native is None or not given or not array.flags.c_contiguous:
+            return None
+        try:
+            if array.dtype == native:
+                return array.copy()
+            made = self.array_type(array.shape, native)
+        except MemoryError:  # `empty` says how much was wanted
+            return None
+        return made if convert(self.xp, made, array) else None
+
     def received(self, source: Tensor, device: Device) -> Any:
         """From another device of this backend at once, without the host."""
         if source.device.backend is not self:

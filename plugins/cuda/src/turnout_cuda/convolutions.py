@@ -13,14 +13,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from turnout.config.lock import new_lock
+from turnout.config.tuples import NamedTuple
 from turnout.registry import Registrations
 from turnout_arrays.convolutions import spread
+from turnout_aten.kernels.rows import Row
+from turnout_aten.shapes.extents import contiguous_strides, numel
 from turnout_cuda.direct_convolutions import Direct, of_bias
 from turnout_cuda.floats import kind
 from turnout_cuda.programs import name_of
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]
+Window = tuple[Ints, Ints, Ints]
 _TYPES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT"}
 _KEPT = 256  # plans
 # An operation -> the names of its two inputs.
@@ -49,6 +53,15 @@ def kernels(xp: Any, cudnn: Any, precision: Callable[[], str], library: Registra
     return made.rows()
 
 
+class Call(NamedTuple):
+    """An operation on two contiguous arrays that writes a third one; `window` is (padding, stride, dilation)."""
+
+    operation: str
+    dtype: str
+    shapes: tuple[Ints, Ints, Ints]
+    window: Window
+
+
 class _Plan:
     """A graph that was built, and its three tensors."""
 
@@ -74,12 +87,18 @@ class _Convolutions(Direct):
             while self.handles:
                 self.cudnn.destroy_handle(self.handles.popitem()[1])
 
-    def run(self, operation: str, inputs: tuple[Any, Any], shape: Ints, window: tuple[Ints, Ints, Ints], made: Any = None) -> Any:
-        """Write an operation on two contiguous arrays into a third one, or a new one; `window` is (padding, stride, dilation)."""
+    def run(self, operation: str, inputs: tuple[Any, Any], shape: Ints, window: Window, made: Any = None) -> Any:
+        """Write an operation on two contiguous arrays into a third one, or a new one."""
         inputs = (_aligned(inputs[0]), _aligned(inputs[1]))
         made = self.xp.empty(shape, inputs[0].dtype) if made is None else made
+        call = Call(operation, name_of(inputs[0]), (inputs[0].shape, inputs[1].shape, shape), window)
+        self.start(call, (inputs[0].data.ptr, inputs[1].data.ptr, made.data.ptr))
+        return made
+
+    def start(self, call: Call, addresses: tuple[int, int, int]) -> None:
+        """Start an operation on the arrays at these addresses, multiples of 16."""
         device = int(self.xp.cuda.runtime.getDevice())
-        key = (device, operation, name_of(inputs[0]), inputs[0].shape, inputs[1].shape, shape, window, self.precision())
+        key = device, self.precision(), call
         with self.lock:  # another thread would give the handle its own stream
             handle = self.handles.get(device)
             if handle is None:
@@ -87,28 +106,28 @@ class _Convolutions(Direct):
             self.cudnn.set_stream(handle=handle, stream=self.xp.cuda.get_current_stream().ptr)
             plan = self.plans.get(key)
             if plan is None:
-                plan = self.plans[key] = self.built(handle, operation, (*inputs, made), window)
+                plan = self.plans[key] = self.built(handle, call)
                 if len(self.plans) > _KEPT:
                     self.plans.popitem(last=False)
             self.plans.move_to_end(key)
-            workspace = self.xp.empty(max(plan.room, 1), "uint8")
+            room = self.xp.empty(plan.room, "uint8") if plan.room else None
             # Addresses: CuPy exports no bfloat16.
-            addresses = {tensor: int(array.data.ptr) for tensor, array in zip(plan.tensors, (*inputs, made), strict=True)}
-            plan.graph.execute(addresses, int(workspace.data.ptr), handle=handle)
-        return made
+            given = dict(zip(plan.tensors, addresses, strict=True))
+            plan.graph.execute(given, addresses[2] if room is None else room.data.ptr, handle=handle)
 
-    def built(self, handle: Any, operation: str, arrays: tuple[Any, Any, Any], window: tuple[Ints, Ints, Ints]) -> _Plan:
-        """A plan for arrays of these shapes. Products are added up in float32."""
+    def built(self, handle: Any, call: Call) -> _Plan:
+        """A plan for a call. Products are added up in float32."""
         cudnn, modes = self.cudnn, self.cudnn.heur_mode
-        elements, number = getattr(cudnn.data_type, _TYPES[name_of(arrays[0])]), cudnn.data_type.FLOAT
+        elements, number = getattr(cudnn.data_type, _TYPES[call.dtype]), cudnn.data_type.FLOAT
         graph = cudnn.pygraph(
             handle=handle, io_data_type=elements, intermediate_data_type=number, compute_data_type=number
         )  # fmt: skip
-        given = [graph.tensor(dim=list(a.shape), stride=_steps(a), data_type=elements) for a in arrays[:2]]
-        padding, stride, dilation = (list(each) for each in window)
-        named = dict(zip(_INPUTS[operation], given, strict=True))
-        result = getattr(graph, operation)(**named, padding=padding, stride=stride, dilation=dilation)
-        result.set_output(True).set_data_type(elements).set_dim(list(arrays[2].shape)).set_stride(_steps(arrays[2]))
+        *shapes, shape = call.shapes
+        given = [graph.tensor(dim=list(s), stride=list(contiguous_strides(s)), data_type=elements) for s in shapes]
+        padding, stride, dilation = (list(each) for each in call.window)
+        named = dict(zip(_INPUTS[call.operation], given, strict=True))
+        result = getattr(graph, call.operation)(**named, padding=padding, stride=stride, dilation=dilation)
+        result.set_output(True).set_data_type(elements).set_dim(list(shape)).set_stride(list(contiguous_strides(shape)))
         graph.validate()
         graph.build_operation_graph()
         graph.create_execution_plans([modes.A, modes.FALLBACK])
@@ -121,6 +140,33 @@ class _Convolutions(Direct):
 
     # ---- rows
 
+    def rows(self) -> dict[str, Any]:
+        return super().rows() | {"convolution.out": Row(self.forward, prepares=self.prepared)}
+
+    def prepared(
+        self, outs: Any, input: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int],
+        dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
+    ) -> Callable[..., Any] | None:  # fmt: skip
+        """What plans of convolutions with many products start, where nothing is copied."""
+        if kind(input, weight) not in _TYPES or not (input.size and numel(outs[0].shape)) or input.ndim > 5:
+            return None
+        if not (input.flags.c_contiguous and weight.flags.c_contiguous):
+            return None
+        operation, window = _operation(transposed), _window(input.ndim - 2, padding, stride, dilation)
+        call = Call(operation, name_of(input), (_wide(input.shape), _wide(weight.shape), _wide(outs[0].shape)), window)
+        along = (-1, *(1,) * (input.ndim - 2))
+
+        def start(input: Any, weight: Any, bias: Any, *rest: Any) -> Any:
+            addresses = input.data.ptr, weight.data.ptr, rest[-1].data.ptr
+            if (addresses[0] | addresses[1] | addresses[2]) % 16:
+                return self.forward(input, weight, bias, *rest)
+            self.start(call, addresses)
+            if bias is not None:
+                self.xp.add(rest[-1], bias.reshape(along), rest[-1])
+            return None
+
+        return start
+
     def forward(
         self, input: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
         transposed: bool, output_padding: Sequence[int], groups: int, out: Any,
@@ -131,10 +177,11 @@ class _Convolutions(Direct):
         if kind(input, weight) not in _TYPES or not out.size or not input.size or input.ndim > 5:
             return NotImplemented
         x, w = _flat(self.arrays.packed(input)), _flat(self.arrays.packed(weight))
-        operation = "conv_dgrad" if transposed else "conv_fprop"
         own = out.flags.c_contiguous and out.dtype == x.dtype and not out.data.ptr % 16
         target = _flat(out) if own and out.data.ptr not in (x.data.ptr, w.data.ptr) else None
-        made = self.run(operation, (x, w), _wide(out.shape), _window(input.ndim - 2, padding, stride, dilation), target)
+        made = self.run(
+            _operation(transposed), (x, w), _wide(out.shape), _window(input.ndim - 2, padding, stride, dilation), target
+        )
         if bias is not None:
             made += bias.reshape(-1, *(1,) * (made.ndim - 2))
         return self.arrays.deliver(made, out) if target is None else out
@@ -163,9 +210,8 @@ class _Convolutions(Direct):
         return tuple(found)
 
 
-def _steps(array: Any) -> list[int]:
-    """Strides in elements."""
-    return [step // array.dtype.itemsize for step in array.strides]
+def _operation(transposed: bool) -> str:
+    return "conv_dgrad" if transposed else "conv_fprop"
 
 
 def _wide(shape: Ints) -> Ints:
@@ -174,7 +220,7 @@ def _wide(shape: Ints) -> Ints:
 
 
 def _flat(array: Any) -> Any:
-    return array.reshape(_wide(array.shape))
+    return array.reshape(_wide(array.shape)) if array.ndim == 3 else array
 
 
 def _aligned(array: Any) -> Any:
@@ -182,7 +228,7 @@ def _aligned(array: Any) -> Any:
     return array.copy() if array.data.ptr % 16 else array
 
 
-def _window(ndim: int, padding: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> tuple[Ints, Ints, Ints]:
+def _window(ndim: int, padding: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Window:
     """(padding, stride, dilation), a number for each of two dims or three."""
 
     def of(numbers: Sequence[int], first: int) -> Ints:

@@ -91,6 +91,19 @@ class Faults:
         raise DimError(f"{text}\n  found on   device {device}, after the call had returned")
 
 
+class Noted(Faults):
+    """Faults of which the numbers of calls are found when a prepared function runs; `script` is what writes that down."""
+
+    def __init__(self, faults: Faults, cupy: Any, script: Any) -> None:
+        super().__init__(cupy, script)
+        self._faults = faults
+        self._script = script
+
+    def call(self, operator: str, text: Text = texts.out_of_bounds) -> Any:
+        """What stands for (address, number)."""
+        return self._script.found(partial(self._faults.call, operator, text), 2)
+
+
 _is_ours = cache(is_ours)  # of a module: so it takes as long as `startswith`
 
 

@@ -1,4 +1,4 @@
-"""Slices and elements at indices, triangles, and joined arrays, of all dtypes: arrays are viewed as numbers of as many bytes.
+"""Slices and elements at indices, triangles, and joined arrays, of all dtypes: kernels move units of so many bytes.
 
 Indices are checked by the kernel that reads at them. It leaves out what one that is out of range would read, and the error is
 raised where the host waits next (`turnout_cuda.faults`). `embedding` is composed of `index_select`.
@@ -26,22 +26,6 @@ def spread(rows: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
     return (blocks, min(-(-width // along), max(_BLOCKS // blocks, 1))), (along, _THREADS // along)
 
 
-def aligned(size: int, *arrays: Any) -> bool:
-    """Whether all the arrays begin at a multiple of so many bytes."""
-    return all(array.data.ptr % size == 0 for array in arrays)
-
-
-def units(array: Any, size: int) -> Any:
-    """A contiguous array as a row of numbers of so many bytes."""
-    return array.reshape(-1).view(MOVED[size])
-
-
-def _overlap(array: Any, out: Any) -> bool:
-    """Whether two contiguous arrays share memory."""
-    first, other = array.data.ptr, out.data.ptr
-    return bool(first < other + out.nbytes and other < first + array.nbytes)
-
-
 def joined(xp: Any, call: tuple[int, int], indices: Sequence[Any], lengths: Sequence[int]) -> Any:
     """The places in some dims, taken as one, that their indices name; below 0 where an index is out of range. None for indices of
     other dtypes or of several shapes."""
@@ -62,9 +46,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         """Whether there is something to read, and it is not what is written. A view of more elements than are read stays one."""
         if name_of(index) not in _INDICES or self.dtype != out.dtype or not self.size or not out.size:
             return False
-        if out.data.ptr in (self.data.ptr, index.data.ptr):
-            return False
-        return bool(self.flags.c_contiguous or self.size <= out.size)
+        return bool(self.flags.c_contiguous or self.size <= out.size) and programs.apart(out, self, index)
 
     def narrow(*given: Any) -> int:
         return int(max([array.size for array in given]) < NARROW)
@@ -74,10 +56,10 @@ def kernels(xp: Any, programs: Programs) -> Table:
         given, made = arrays.packed(self), arrays.target(out, self.dtype)
         inner = prod(self.shape[dim + 1 :])
         size = inner * self.dtype.itemsize
-        unit = next(each for each in sorted(MOVED, reverse=True) if size % each == 0 and aligned(each, given, made))
+        unit = next(each for each in sorted(MOVED, reverse=True) if size % each == 0 and programs.aligned(each, given, made))
         rows, width = made.size // inner, size // unit
         ints = (rows, width, self.shape[dim], index.size, int(wraps), int(max(given.nbytes, made.nbytes) // unit < NARROW))
-        args = (units(given, unit), arrays.packed(index, "int64"), units(made, unit), *call, *ints)
+        args = (given, arrays.packed(index, "int64"), made, *call, *ints)
         programs.start("pick_rows", MOVED[unit], *spread(rows, width), args)
         return arrays.deliver(made, out)
 
@@ -109,15 +91,16 @@ def kernels(xp: Any, programs: Programs) -> Table:
         dim %= self.ndim
         size = self.dtype.itemsize
         # The index may cover less than all of the other dims.
-        part = arrays.packed(self[tuple([slice(None) if i == dim else slice(0, n) for i, n in enumerate(index.shape)])])
+        shape = (*index.shape[:dim], self.shape[dim], *index.shape[dim + 1 :])
+        part = arrays.packed(self if shape == self.shape else self[tuple([slice(0, n) for n in shape])])
         made = arrays.target(out, self.dtype)
-        if not aligned(size, part, made):
+        if not programs.aligned(size, part, made):
             return NotImplemented
         count, inner = index.shape[dim], prod(index.shape[dim + 1 :])
         width, shared = (count, 1) if inner == 1 else (inner, count)
         rows = made.size // width
         ints = (rows, width, self.shape[dim], shared, inner, narrow(part, made))
-        args = (units(part, size), arrays.packed(index, "int64"), units(made, size), *xp.faults.call("gather"), *ints)
+        args = (part, arrays.packed(index, "int64"), made, *xp.faults.call("gather"), *ints)
         programs.start("pick_elements", MOVED[size], *spread(rows, width), args)
         return arrays.deliver(made, out)
 
@@ -126,7 +109,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         given = [a for a in tensors if a.size]
         if not out.ndim or not out.flags.c_contiguous or any(a.dtype != out.dtype or not a.flags.c_contiguous for a in given):
             return NotImplemented
-        if sum([a.size for a in given]) != out.size or any(a.ndim != out.ndim or _overlap(a, out) for a in given):
+        if sum([a.size for a in given]) != out.size or any(a.ndim != out.ndim for a in given) or not programs.apart(out, *given):
             return NotImplemented
         dim %= out.ndim
         rows, inner = prod(out.shape[:dim]), prod(out.shape[dim + 1 :]) * out.dtype.itemsize
@@ -134,8 +117,10 @@ def kernels(xp: Any, programs: Programs) -> Table:
         whole, first = out.shape[dim] * inner, 0
         for array, width in zip(given, widths, strict=True):
             sizes = (width, whole, first)
-            unit = next(u for u in sorted(MOVED, reverse=True) if all(n % u == 0 for n in sizes) and aligned(u, array, out))
-            args = (units(array, unit), units(out, unit), rows, *[n // unit for n in sizes])
+            unit = next(
+                u for u in sorted(MOVED, reverse=True) if all(n % u == 0 for n in sizes) and programs.aligned(u, array, out)
+            )
+            args = (array, out, rows, *[n // unit for n in sizes])
             programs.start("place_rows", MOVED[unit], *spread(rows, width // unit), args)
             first += width
         return out
@@ -145,12 +130,12 @@ def kernels(xp: Any, programs: Programs) -> Table:
             if self.ndim < 2 or not self.size or self.dtype != out.dtype:
                 return NotImplemented
             given, made, size = arrays.packed(self), arrays.target(out, self.dtype), self.dtype.itemsize
-            if not aligned(size, given, made):
+            if not programs.aligned(size, given, made):
                 return NotImplemented
             height, width = self.shape[-2:]
             rows = self.size // width
             ints = (rows, width, height, min(max(diagonal, -height), width), int(upper), narrow(self))
-            programs.start("triangle", MOVED[size], *spread(rows, width), (units(given, size), units(made, size), *ints))
+            programs.start("triangle", MOVED[size], *spread(rows, width), (given, made, *ints))
             return arrays.deliver(made, out)
 
         kernel.__name__ = kernel.__qualname__ = name

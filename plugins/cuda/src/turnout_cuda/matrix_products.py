@@ -40,11 +40,15 @@ _WORKSPACE = 32 << 20  # bytes that cuBLAS may use in recorded work, where it mu
 _LARGEST = (1 << 31) - 1  # of a dim and of a distance between rows
 
 
-def library(cupy: Any) -> Any:
-    """cuBLAS as CuPy has loaded it."""
+def libraries(cupy: Any) -> tuple[Any, Any]:
+    """cuBLAS as CuPy has loaded it, and cuBLASLt, which cuBLAS has loaded."""
     cupy.cuda.get_cublas_handle()
     major = cupy.cuda.runtime.runtimeGetVersion() // 1000
-    return ctypes.CDLL(f"cublas64_{major}.dll" if sys.platform == "win32" else f"libcublas.so.{major}")
+    cublas, lt = (
+        ctypes.CDLL(f"{name}64_{major}.dll" if sys.platform == "win32" else f"lib{name}.so.{major}")
+        for name in ("cublas", "cublasLt")
+    )
+    return cublas, lt
 
 
 class Matrix(NamedTuple):
@@ -57,13 +61,28 @@ class Matrix(NamedTuple):
 
 
 class Products:
-    """`load` gives the library when the first product is computed."""
+    """`load` gives the libraries when the first product is computed."""
 
-    def __init__(self, xp: Any, precision: Callable[[], str], load: Callable[[Any], Any] = library) -> None:
+    def __init__(self, xp: Any, precision: Callable[[], str], load: Callable[[Any], tuple[Any, Any]] = libraries) -> None:
         self.xp = xp
         self.precision = precision
         self._load = load
-        self._cublas: Any = None
+        self._libraries: tuple[Any, Any] | None = None
+
+    def libraries(self) -> tuple[Any, Any]:
+        """cuBLAS and cuBLASLt."""
+        if self._libraries is None:
+            cublas, lt = self._load(self.xp.cupy)
+            self._libraries = typed_cublas(cublas), typed_lt(lt)
+        return self._libraries
+
+    def kind(self, name: str) -> int:
+        """A dtype as cuBLAS numbers it."""
+        return TYPES[name][0]
+
+    def kind_of_sums(self, name: str) -> int:
+        """What products of a dtype are added up in, as cuBLAS numbers it."""
+        return PRECISIONS[self.precision()] if name == "float32" else TYPES[name][1]
 
     def multiply(self, a: Any, b: Any, out: Any = None, alpha: Any = 1, beta: Any = 0) -> Any:
         """alpha a b + beta out, with the shapes that NumPy's matmul takes; NotImplemented for other dtypes. The output of
@@ -103,15 +122,25 @@ class Products:
     def prepared(self, a: Any, b: Any) -> Callable[[Any, Any, Any], None] | None:
         """What starts the product of arrays that lie like these, into a row-major output of their dtype. None where they would be
         copied, and where nothing is computed."""
+        found = self.as_they_lie(a, b)
+        return None if found is None else self._starting(name_of(a), *found, (1, 0), name_of(a))
+
+    def as_they_lie(self, a: Any, b: Any) -> tuple[Matrix, Matrix, Ints] | None:
+        """Both as cuBLAS finds them, and the sizes of the product: (batch, rows, columns, inner). None where one would be copied,
+        and where nothing is computed."""
         given = self._as_matrices(a, b)
         if given is None:
             return None
         left, right, lead = given
         first, second = self._as_it_lies(left, lead), self._as_it_lies(right, lead)
         sizes = prod(lead), left.shape[-2], right.shape[-1], left.shape[-1]
-        if first is None or second is None or not all(sizes):
-            return None
-        return self._starting(name_of(a), first, second, sizes, (1, 0), name_of(a))
+        return None if first is None or second is None or not all(sizes) else (first, second, sizes)
+
+    def add(self, given: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any) -> Any:
+        """Write beta given + alpha first second into a row-major output; `given` is repeated along dims that it lacks."""
+        if beta != 0:  # else it is ignored, even NaN
+            self.xp.copyto(out, given)
+        return self.multiply(first, second, out, alpha, beta)
 
     def _as_matrices(self, a: Any, b: Any) -> tuple[Any, Any, Ints] | None:
         """Both as matrices, and the shape of the batch; None where cuBLAS does not multiply them."""
@@ -162,16 +191,14 @@ class Products:
         """What starts a product of arrays that lie like these into another one."""
         batch, m, n, k = sizes
         kind, usual, number = TYPES[name]
-        if self._cublas is None:
-            self._cublas = typed(self._load(self.xp.cupy))
-        cublas, cuda = self._cublas, self.xp.cupy.cuda
+        cublas, cuda = self.libraries()[0], self.xp.cupy.cuda
         precision = self.precision if name == "float32" else None
         alpha, beta = (ctypes.byref(_number(factor, number)) for factor in factors)
         first, made_kind = (int(b.transposed), int(a.transposed), n, m, k, alpha), TYPES[made_name][0]
         (_, _, a_row, a_step), (_, _, b_row, b_step) = a, b  # the arrays themselves are not kept
 
         def start(left: Any, right: Any, made: Any) -> None:
-            compute = usual if precision is None else PRECISIONS[precision()]
+            compute = usual if precision is None else PRECISIONS[precision()]  # `kind_of_sums`, without its frame
             handle, stream = cuda.get_cublas_handle(), cuda.get_current_stream()
             status = cublas.cublasSetStream_v2(handle, stream.ptr)
             if status:
@@ -194,16 +221,43 @@ class Products:
         return start
 
 
-def typed(cublas: Any) -> Any:
-    """The library, whose functions know what they take: Python's numbers are passed as they are."""
+def typed(library: Any, **taken: tuple[Any, ...]) -> Any:
+    """A library, whose functions know what they take: Python's numbers are passed as they are."""
+    for name, types in taken.items():
+        getattr(library, name).argtypes = types
+    return library
+
+
+def typed_cublas(cublas: Any) -> Any:
+    """cuBLAS with the types of the functions that are called."""
     pointer, number, long, size = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong, ctypes.c_size_t
     first = [pointer, *[number] * 5, pointer, pointer, number, number]
-    cublas.cublasSetStream_v2.argtypes = [pointer, pointer]
-    cublas.cublasSetWorkspace_v2.argtypes = [pointer, pointer, size]
-    cublas.cublasGemmEx.argtypes = [*first, pointer, number, number, pointer, pointer, *[number] * 4]
     third = [long, pointer, number, number, long, pointer, pointer, number, number, long, number]
-    cublas.cublasGemmStridedBatchedEx.argtypes = [*first, *third, number, number]
-    return cublas
+    return typed(
+        cublas,
+        cublasSetStream_v2=(pointer, pointer),
+        cublasSetWorkspace_v2=(pointer, pointer, size),
+        cublasGemmEx=(*first, pointer, number, number, pointer, pointer, *[number] * 4),
+        cublasGemmStridedBatchedEx=(*first, *third, number, number),
+    )
+
+
+def typed_lt(lt: Any) -> Any:
+    """cuBLASLt, likewise."""
+    pointer, number, size = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
+    return typed(
+        lt,
+        cublasLtMatmulDescCreate=(pointer, number, number),
+        cublasLtMatrixLayoutCreate=(pointer, number, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64),
+        cublasLtMatmulPreferenceCreate=(pointer,),
+        cublasLtMatmulDescSetAttribute=(pointer, number, pointer, size),
+        cublasLtMatmulPreferenceSetAttribute=(pointer, number, pointer, size),
+        cublasLtMatmulAlgoGetHeuristic=(*[pointer] * 7, number, pointer, pointer),
+        cublasLtMatmul=(*[pointer] * 13, pointer, size, pointer),
+        cublasLtMatmulDescDestroy=(pointer,),
+        cublasLtMatrixLayoutDestroy=(pointer,),
+        cublasLtMatmulPreferenceDestroy=(pointer,),
+    )
 
 
 def check(name: str, status: int) -> None:
@@ -217,7 +271,26 @@ def _number(factor: Any, kind: Any) -> Any:
     return kind(factor) if kind in (ctypes.c_float, ctypes.c_double) else kind(complex(factor).real, complex(factor).imag)
 
 
-def kernels(xp: Any, products: Products) -> Table:
+def added(products: Products, name: str) -> Callable[..., Any]:
+    """The function of a row: beta self + alpha first second."""
+
+    def kernel(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
+        shape = (*first.shape[:-1], *second.shape[first.ndim - 1 :])
+        if not expands_to(self.shape, shape) or second.ndim not in (1, first.ndim):
+            return NotImplemented
+        if out is None and beta != 0:
+            out = products.xp.empty(shape, self.dtype)
+        if out is None or name_of(self) not in TYPES or not self.dtype == first.dtype == second.dtype == out.dtype:
+            return NotImplemented
+        if not out.flags.c_contiguous or first.shape[-1] != second.shape[-2 if second.ndim > 1 else 0]:
+            return NotImplemented
+        return products.add(self, first, second, beta, alpha, out)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
+
+
+def kernels(products: Products) -> Table:
     """The rows of this module."""
 
     def product(name: str) -> Row:
@@ -232,26 +305,8 @@ def kernels(xp: Any, products: Products) -> Table:
     def vdot(self: Any, other: Any, out: Any = None) -> Any:
         return products.multiply(self.conj() if self.dtype.kind == "c" else self, other, out)
 
-    def added(name: str) -> Callable[..., Any]:
-        def kernel(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
-            shape = (*first.shape[:-1], *second.shape[first.ndim - 1 :])
-            if not expands_to(self.shape, shape) or second.ndim not in (1, first.ndim):
-                return NotImplemented
-            if out is None and beta != 0:
-                out = xp.empty(shape, self.dtype)
-            if out is None or name_of(self) not in TYPES or not self.dtype == first.dtype == second.dtype == out.dtype:
-                return NotImplemented
-            if not out.flags.c_contiguous or first.shape[-1] != second.shape[-2 if second.ndim > 1 else 0]:
-                return NotImplemented
-            if beta != 0:  # else `self` is ignored, even NaN
-                xp.copyto(out, self)
-            return products.multiply(first, second, out, alpha, beta)
-
-        kernel.__name__ = kernel.__qualname__ = name
-        return kernel
-
     return {
         **{f"{name}.out": product(name) for name in ("mm", "bmm", "mv", "dot")},
         "vdot.out": Row(vdot),
-        **{f"{name}.out": Row(added(name)) for name in ("addmm", "addmv", "baddbmm")},
+        **{f"{name}.out": Row(added(products, name)) for name in ("addmv", "baddbmm")},
     }

@@ -17,8 +17,8 @@ from typing import Any
 import numpy  # whole: another thread may be importing it, and does not wait for one that imports a part
 
 from turnout.errors import CallError
-from turnout_cuda.faults import Faults
-from turnout_cuda.matrix_products import Products, library
+from turnout_cuda.faults import Faults, Noted
+from turnout_cuda.matrix_products import Products, libraries
 from turnout_cuda.pointwise import functions
 from turnout_cuda.prepared import Script, Watched
 from turnout_cuda.programs import Programs, name_of
@@ -113,13 +113,13 @@ class CuPyModule:
 
     def __init__(
         self, cupy: Any, errstate: Callable[..., Any], precision: Callable[[], str] = lambda: "highest",
-        cublas: Callable[[Any], Any] = library, script: Script | None = None,
+        cublas: Callable[[Any], tuple[Any, Any]] = libraries, script: Script | None = None, faults: Faults | None = None,
     ) -> None:  # fmt: skip
         self.cupy = cupy
         self.errstates = errstate
         self.precision = precision
         self.programs = Programs(cupy) if script is None else script
-        self.faults = Faults(cupy, self.programs)
+        self.faults = faults or Faults(cupy, self.programs)
         self.expect_indices = self.faults.expect
         self.products = Products(self, precision, cublas)
         made = functions(self)
@@ -155,7 +155,8 @@ class CuPyModule:
     def script(self) -> CuPyModule:
         """The same module, which writes down what it is asked for, and computes nothing."""
         script = Script(self.programs)
-        return CuPyModule(Watched(self.cupy, script), self.errstates, self.precision, script=script)
+        cupy = Watched(self.cupy, script)
+        return CuPyModule(cupy, self.errstates, self.precision, script=script, faults=Noted(self.faults, cupy, script))
 
     # ---- from the host
 

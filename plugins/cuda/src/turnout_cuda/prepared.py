@@ -25,7 +25,7 @@ from turnout_cuda.programs import Programs
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-_MOST = 4  # steps: a function of more of them spends its time elsewhere
+_MOST = 8  # steps: a function of more of them spends its time elsewhere
 _OUT = {"copyto": 0, "reduce": 3}  # the place of the output, where it is not behind the inputs of a ufunc
 _NUMBERED = count()
 
@@ -48,22 +48,54 @@ def _refuse(*args: Any, **options: Any) -> NoReturn:
 
 
 class Sketch(metaclass=_Methods):
-    """An array of which only the layout is there. `name` is what the prepared function calls it."""
+    """An array of which only the layout is there.
 
-    __slots__ = ("dtype", "flags", "itemsize", "name", "ndim", "shape", "size", "strides")
+    name     what the prepared function calls it
+    root     what it calls the array whose elements it has, for launches, which take addresses
+    address  that of the array that the plan is made with; 0 for new arrays, which begin at a multiple of any size
+    """
+
+    __slots__ = ("address", "dtype", "flags", "itemsize", "name", "ndim", "root", "shape", "size", "strides")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, name: str, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None, flags: Any = None):
-        self.name, self.shape, self.dtype = name, shape, np.dtype(dtype)
+    def __init__(
+        self, name: str, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None, flags: Any = None,
+        address: int = 0, root: str = "",
+    ) -> None:  # fmt: skip
+        self.name, self.shape, self.dtype, self.address, self.root = name, shape, np.dtype(dtype), address, root or name
         self.ndim, self.size, self.itemsize = len(shape), prod(shape), self.dtype.itemsize
         self.strides = strides or tuple([step * self.itemsize for step in contiguous_strides(shape)])
         self.flags = _ROW_MAJOR if flags is None else flags
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __bool__(self) -> NoReturn:
         raise NotPrepared
+
+    def reshape(self, *shape: Any) -> Sketch:
+        """The same elements in another shape."""
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        known = prod([n for n in given if n >= 0])
+        return self._lying(tuple([self.size // known if n < 0 else n for n in given]))
+
+    def view(self, dtype: Any) -> Sketch:
+        """The same bytes as elements of another size."""
+        size = np.dtype(dtype).itemsize
+        *outer, last = self.shape
+        if last * self.itemsize % size:
+            raise NotPrepared
+        return self._lying((*outer, last * self.itemsize // size), dtype)
+
+    def _lying(self, shape: tuple[int, ...], dtype: Any = None) -> Sketch:
+        if not self.flags.c_contiguous:
+            raise NotPrepared
+        shaped = f"{self.name}.reshape({shape})" if dtype is None else f"{self.name}.view('{np.dtype(dtype)}')"
+        return Sketch(shaped, shape, dtype or self.dtype, address=self.address, root=self.root)
 
     def __eq__(self, other: object) -> NoReturn:
         raise NotPrepared
@@ -76,6 +108,24 @@ class _Flags:
 _ROW_MAJOR = _Flags()
 
 
+class Later:
+    """A number that each call of the prepared function finds."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _sketch(name: str, value: Any) -> Any:
+    """A sketch for an array, also in a list; anything else is what it is."""
+    if isinstance(value, (list, tuple)):
+        return type(value)([_sketch(f"{name}[{i}]", each) for i, each in enumerate(value)])
+    return (
+        Sketch(name, value.shape, value.dtype, value.strides, value.flags, value.data.ptr) if hasattr(value, "strides") else value
+    )
+
+
 class Script(Programs):
     """What functions are asked with: programs that are not launched, and `cupy`, whose functions are not called."""
 
@@ -84,11 +134,30 @@ class Script(Programs):
         self.programs = programs
         self.lock = new_lock()
         self._steps: list[tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = []  # (what a result is called, function, arguments)
+        self._aligned: dict[str, int] = {}  # arrays of the call that must begin at a multiple of so many bytes
         self._refused = False
 
     def start(self, name: str, dtype: str, grid: Any, block: Any, args: Any) -> None:
         """Write down a launch."""
         self._note("", (name, dtype), (tuple(grid), tuple(block), tuple(args)), {})
+
+    def aligned(self, size: int, *arrays: Any) -> bool:
+        """Whether the arrays begin at a multiple of so many bytes. If so, the function serves only calls where they do."""
+        found = all(each.address % size == 0 for each in arrays)
+        for each in arrays if found else ():
+            if each.address:
+                self._aligned[each.root] = max(self._aligned.get(each.root, 1), size)
+        return found
+
+    def apart(self, made: Any, *arrays: Any) -> bool:
+        """What a plan writes is new. Only pointwise rows are prepared for calls in place, too, and they do not ask."""
+        return True
+
+    def found(self, function: Callable[[], Sequence[int]], count: int) -> tuple[Any, ...]:
+        """Write down a call that finds so many numbers, each time others."""
+        name = f"t{len(self._steps)}"
+        self._note(name, function, (), {})
+        return tuple([Later(f"{name}[{i}]") for i in range(count)])
 
     def called(self, name: str, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Write down a call of CuPy's, which has an output, or makes an array."""
@@ -114,54 +183,76 @@ class Script(Programs):
         self._refused = True
         raise NotPrepared
 
-    def of(self, function: Callable[..., Any], outs: Sequence[Any], native: Mapping[Any, Any], args: Sequence[Any]) -> Any:
-        """What serves calls like this one: `Row.prepares`."""
+    def of(
+        self, function: Callable[..., Any], outs: Sequence[Any], native: Mapping[Any, Any], args: Sequence[Any],
+        otherwise: Callable[..., Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """What serves calls like this one: `Row.prepares`. Those whose arrays begin at other addresses go on to `otherwise`."""
         if any(_is_zero(value) for value in args):  # another call's may be -0.0
             return None
-        given = [
-            Sketch(f"a{i}", v.shape, v.dtype, v.strides, v.flags) if hasattr(v, "strides") else v for i, v in enumerate(args)
-        ]
+        given = [_sketch(f"a{i}", value) for i, value in enumerate(args)]
         written = [Sketch(f"o{i}", out.shape, native[out.dtype]) for i, out in enumerate(outs)]
         with self.lock:
-            self._steps, self._refused = [], False
+            self._steps, self._aligned, self._refused = [], {}, False
             made = function(*given, *written)
-            steps, refused = self._steps, self._refused
+            steps, aligned, refused = self._steps, self._aligned, self._refused
         if made is NotImplemented:
             return NotImplemented
         results = made if isinstance(made, tuple) else (made,)
         if refused or any(each is not None and all(each is not out for out in written) for each in results):
             return None
-        return self._function(steps, len(args), len(outs))
+        return self._function(steps, len(args), len(outs), aligned, otherwise)
 
-    def _function(self, steps: Sequence[Any], inputs: int, outputs: int) -> Any:
+    def _function(
+        self, steps: Sequence[Any], inputs: int, outputs: int, aligned: Mapping[str, int], otherwise: Callable[..., Any] | None
+    ) -> Any:
         lines, constants = [], []
 
-        def said(value: Any) -> str:
+        def said(value: Any, launched: bool) -> str:
             if value.__class__ is Sketch:
+                return str(value.root if launched else value.name)
+            if value.__class__ is Later:
                 return str(value.name)
-            if value.__class__ is tuple and any(v.__class__ is Sketch for v in value):
-                return f"({', '.join(map(said, value))},)"
+            if value.__class__ is tuple and any(v.__class__ in (Sketch, Later) for v in value):
+                return f"({', '.join([said(v, launched) for v in value])},)"
             if not _is_constant(value):
                 raise NotPrepared
             constants.append(value)
             return f"c{len(constants) - 1}"
 
+        taken = ", ".join([*[f"a{i}" for i in range(inputs)], *[f"o{i}" for i in range(outputs)]])
+        for size in sorted(set(aligned.values())):
+            asked = " | ".join([f"{name}.data.ptr" for name, each in aligned.items() if each == size])
+            lines.append(f"if ({asked}) % {size}: return OTHERWISE({taken})")
         for result, function, args, options in steps:
-            called = "KERNELS[{}]" if function.__class__ is tuple else "{}"
-            given = [said(value) for value in args] + [f"{name}={said(value)}" for name, value in options.items()]
+            launched = function.__class__ is tuple
+            called = "KERNELS[{}]" if launched else "{}"
+            given = [said(value, launched) for value in args]
+            given += [f"{name}={said(value, launched)}" for name, value in options.items()]
             constants.append(function)
             lines.append(f"{result and f'{result} = '}{called.format(f'c{len(constants) - 1}')}({', '.join(given)})")
-        taken = [*[f"a{i}" for i in range(inputs)], *[f"o{i}" for i in range(outputs)]]
-        make = _maker("\n".join(lines), ", ".join(taken), len(constants))
-        return make(self.programs.kernels, *constants)
+        make = _maker("\n".join(lines), taken, len(constants))
+        return make(self.programs.kernels, _served(otherwise), *constants)
+
+
+def _served(otherwise: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A row's function as a plan may call it: what it leaves to others is an error, after which the plan's caller asks them."""
+
+    def call(*args: Any) -> Any:
+        made = NotImplemented if otherwise is None else otherwise(*args)
+        if made is NotImplemented:
+            raise NotPrepared
+        return made
+
+    return call
 
 
 @cache
 def _maker(lines: str, taken: str, constants: int) -> Callable[..., Any]:
-    """What makes prepared functions of one text: of kernels, and the constants that it names."""
+    """What makes prepared functions of one text: of kernels, the row's function, and the constants that it names."""
     body = "".join(f"        {line}\n" for line in lines.splitlines()) or "        pass\n"
     given = "".join(f", c{i}" for i in range(constants))
-    text = f"def make(KERNELS{given}):\n    def prepared({taken}):\n{body}    return prepared\n"
+    text = f"def make(KERNELS, OTHERWISE{given}):\n    def prepared({taken}):\n{body}    return prepared\n"
     return compile_function(text, "make", f"<launches {next(_NUMBERED)} of plans on cuda>", {"__name__": __name__})
 
 
@@ -218,11 +309,17 @@ def prepared_rows(
 ) -> dict[str, Any]:
     """Rows with what prepares their plans: `asked` are the same rows, of the script. It has none of those that are not asked.
 
+    A row that prepares plans by itself does so where `asked` leaves a call to others.
+
     A row that makes its result leaves that to the plan where it is pointwise, or one of those `below` other rows.
     """
 
-    def preparing(function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda outs, *args: script.of(function, outs, native, args)
+    def preparing(function: Callable[..., Any], row: Row) -> Callable[..., Any]:
+        def prepares(outs: Any, *args: Any) -> Any:
+            made = script.of(function, outs, native, args, row.fn)
+            return row.prepares(outs, *args) if made is NotImplemented and row.prepares is not None else made
+
+        return prepares
 
     made: dict[str, Any] = {}
     for name, value in rows.items():
@@ -232,5 +329,5 @@ def prepared_rows(
         row, other = (each if isinstance(each, Row) else Row(each) for each in (value, asked[name]))
         if row.allocates and (row.pointwise or name in below):
             row = row.but(allocates="", accepts=Accepts(unless=row.accepts.unless), sizes=row.sizes._replace(simple=None))
-        made[name] = row.but(prepares=preparing(other.fn))
+        made[name] = row.but(prepares=preparing(other.fn, row))
     return made

@@ -154,6 +154,15 @@ class Programs:
         """Queue a kernel. Arguments are arrays, ints and floats; arrays are contiguous and on the current device."""
         self.kernels[name, dtype](tuple(grid), tuple(block), tuple(args))
 
+    def aligned(self, size: int, *arrays: Any) -> bool:
+        """Whether all the arrays begin at a multiple of so many bytes."""
+        return all([array.data.ptr % size == 0 for array in arrays])  # noqa: C419 - no generator's frames
+
+    def apart(self, made: Any, *arrays: Any) -> bool:
+        """Whether a contiguous array shares no memory with others."""
+        first = made.data.ptr
+        return all([array.data.ptr >= first + made.nbytes or array.data.ptr + array.nbytes <= first for array in arrays])  # noqa: C419
+
     # ---- how the work is spread
 
     def over_rows(self, name: str, dtype: str, rows: int, length: int, args: Sequence[Any]) -> None:

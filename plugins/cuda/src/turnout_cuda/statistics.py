@@ -66,7 +66,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             # Integers are the same in programs of all dtypes.
             start, of = ("running_whole", "float32") if integers else ("running_total", name_of(self))
             if inner == 1:
-                aligned = length % _EACH == 0 and x.data.ptr % (_EACH * x.dtype.itemsize) == 0
+                aligned = length % _EACH == 0 and programs.aligned(_EACH * x.dtype.itemsize, x)
                 programs.over_rows(f"{start}_rows", of, lines, length, (x, made, lines, length, int(product), int(aligned)))
             else:
                 args = (x, made, lines, length, inner, int(product))

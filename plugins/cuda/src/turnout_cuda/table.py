@@ -8,6 +8,7 @@ from typing import Any
 from turnout_aten.kernels.rows import table_of
 from turnout_cuda import (
     attention,
+    biased_products,
     direct_convolutions,
     dropout,
     foreach,
@@ -30,15 +31,15 @@ from turnout_cuda.programs import Programs
 
 # Rows that do nothing but launch kernels: plans start what these would.
 FAMILIES = (
-    foreach, images, indexing, losses, normalisation, optimisers, pointwise, pooling, reductions, scattering, softmax, sorting,
-    statistics,
+    direct_convolutions, foreach, images, indexing, losses, normalisation, optimisers, pointwise, pooling, reductions, scattering,
+    softmax, sorting, statistics,
 )  # fmt: skip
 # Others -> what their rows are made with.
 _OTHERS: dict[Any, Callable[[CUDABackend], tuple[Any, ...]]] = {
     attention: lambda backend: (backend.xp,),
-    direct_convolutions: lambda backend: (backend.xp, backend.xp.programs),
     dropout: lambda backend: (backend,),
-    matrix_products: lambda backend: (backend.xp, backend.xp.products),
+    biased_products: lambda backend: (backend.xp.products,),
+    matrix_products: lambda backend: (backend.xp.products,),
 }
 
 

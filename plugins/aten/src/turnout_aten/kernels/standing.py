@@ -34,26 +34,28 @@ class Standing:
 
     def __init__(self, **words: str) -> None:
         self._words = words
-        self._known: dict[int, Found] = {}
+        self._known: dict[int, tuple[Found, bool]] = {}
 
     def __call__(self, ks: int) -> bool:
         if STUB_BUILTINS["DISPATCH"]() is not FRESH:
             return False
-        for cache, key, kernel in self._known.get(ks) or _NONE:
+        known, answer = self._known.get(ks, _UNKNOWN)
+        for cache, key, kernel in known:
             if cache.get(key) is not kernel:
                 break
         else:
-            return True
+            return answer
         found: list[Any] = []
         for name, word in self._words.items():
             packet, _, overload = name.rpartition("__")
-            if not _stands(find_operator(f"aten::{packet}.{overload}" if packet else f"aten::{name}"), word, ks, found):
-                return False
-        self._known[ks] = tuple(found)
-        return True
+            answer = _stands(find_operator(f"aten::{packet}.{overload}" if packet else f"aten::{name}"), word, ks, found)
+            if not answer:
+                break
+        self._known[ks] = tuple(found), answer
+        return answer
 
 
-_NONE: Found = (({}, 0, object()),)
+_UNKNOWN: tuple[Found, bool] = ((({}, 0, object()),), False)
 
 
 def _stands(op: Operator, word: str, ks: int, found: list[Any]) -> bool:

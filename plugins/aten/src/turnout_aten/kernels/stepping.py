@@ -43,21 +43,18 @@ def reduces(step: tuple[Any, ...]) -> bool:
 def preparing(kernel: KernelSpec) -> Callable[[Result, Sequence[Any]], Call | None] | None:
     """What makes the function that a plan calls in place of the kernel: of its steps, or by what its row `prepares`."""
     s, backend, prepares = kernel.shaped, kernel.backend, kernel.prepares
-    if prepares is None or s.precomputed or s.lists or array_maker(backend, s.op) is None:
+    if prepares is None or array_maker(backend, s.op) is None:
         return stepping(steps_of(kernel), s, backend)
     array_type = backend.array_type
 
     def prepared(result: Result, args: Sequence[Any]) -> Call | None:
-        if result.casts or result.precomputed or any([out.strides is not None for out in result.outs]):  # noqa: C419
+        if result.casts or any([out.strides is not None for out in result.outs]):  # noqa: C419
             return None
-        given, arrays = list(args), []
-        for at, (name, value) in enumerate(zip(s.names, args, strict=True)):
-            if name in s.tensors and value is not None:
-                given[at] = value.array
-                arrays.append(value.array)
-            elif value.__class__ is complex:  # each of its parts may be a zero of either sign
-                return None
-        if any([value.__class__ is not array_type for value in arrays]):  # noqa: C419
+        if any([value.__class__ is complex for value in args]):  # noqa: C419 - each of its parts may be a zero of either sign
+            return None
+        given = s.kernel_arguments(backend, args, result)
+        arrays = [each for value in given for each in (value if value.__class__ is list else (value,))]
+        if any([hasattr(each, "strides") and each.__class__ is not array_type for each in arrays]):  # noqa: C419
             return None
         try:
             made = prepares(result.outs, *given)
