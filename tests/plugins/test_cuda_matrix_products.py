@@ -130,7 +130,7 @@ def test_what_cublaslt_does_not_compute_is_computed_by_a_product_onto_copied_row
     assert rows_added() == []
 
 
-def test_a_linear_layer_is_computed_as_the_setting_says_and_its_failure_names_the_function(backend: Any) -> None:
+def test_a_linear_layer_is_computed_as_the_setting_says_and_where_cublaslt_fails_as_any_sum(backend: Any) -> None:
     x, w, b = (turnout.ones(*shape, device="pretended") for shape in ((2, 12), (4, 12), (4,)))
     cublas_stand_in.calls.clear()
     try:
@@ -138,8 +138,8 @@ def test_a_linear_layer_is_computed_as_the_setting_says_and_its_failure_names_th
             again(lambda: turnout.addmm(b, x, w.t()))
         assert [sums for _, _, sums in rows_added()] == [68, 77, 77]
         cublas_stand_in.refused.append("product")
-        message = refused(RuntimeError, lambda: turnout.addmm(b, x, w.t()))
-        assert "cuBLAS: cublasLtMatmul failed with status 7" in message
+        assert turnout.addmm(b, x, w.t()).tolist() == [[13.0] * 4] * 2
+        assert (len(rows_added()), "row" in cublas_stand_in.calls[-1]) == (3, False)
     finally:
         PRECISION[0] = "highest"
         cublas_stand_in.refused.clear()
