@@ -74,7 +74,10 @@ def _move(value: Any, place: Device) -> Any:
 
 
 def checked(op: Operator, backend: Backend, call: Call) -> Call:
-    """`call` for a backend with several devices: check that the tensors share one, and run under its guard."""
+    """`call` for a backend with several devices: check that the tensors share one, and run under its guard, where the operator
+    wants that. Views want neither."""
+    if not op.device_check and not op.device_guard:
+        return call
     places = [at for at, argument in enumerate(op.schema.arguments) if argument.type.is_tensor_like]
 
     def call_on_device(ks: int, *args: Any) -> Any:
@@ -100,4 +103,5 @@ def checked(op: Operator, backend: Backend, call: Call) -> Call:
         with guard:
             return call(ks, *args)
 
+    call_on_device.__wrapped__ = call  # type: ignore[attr-defined]  # a function takes any attribute
     return call_on_device

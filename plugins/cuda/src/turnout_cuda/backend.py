@@ -119,8 +119,8 @@ class CUDABackend(ArrayBackend):
         return None
 
     def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
-        itemsize = root.dtype.itemsize
-        return self.xp.ndarray(shape, root.dtype, root.data + offset * itemsize, tuple([s * itemsize for s in strides]))
+        itemsize = root.itemsize
+        return self.array_type(shape, root.dtype, root.data + offset * itemsize, tuple([s * itemsize for s in strides]))
 
     def data_ptr(self, array: Any) -> int:
         return int(array.data.ptr)

@@ -95,6 +95,10 @@ def einsum(equation: str, tensors: Sequence[Tensor], *, path: Sequence[int] | No
     """
     if not tensors:
         raise ShapeError("einsum: needs at least one operand")
+    if len(tensors) == 2 and path is None:
+        made = _as_it_lies(equation, *tensors)
+        if made is not None:
+            return made
     inputs, output, labels = _parsed(equation, tuple([len(t.array.shape) for t in tensors]))
     _check_sizes(equation, inputs, tensors)
     operands = [_aligned(t, own, labels) for t, own in zip(tensors, inputs, strict=True)]
@@ -111,6 +115,22 @@ def einsum(equation: str, tensors: Sequence[Tensor], *, path: Sequence[int] | No
         made = aten.sum__dim_IntList(made, rest)
     elif rest:
         made = aten.reshape(made, made.shape[:kept])
+    return made
+
+
+def _as_it_lies(equation: str, left: Tensor, right: Tensor) -> Tensor | None:
+    """The product of two operands that are batches of matrices in the order of the equation, and so is the result; else None."""
+    a, b = left.array.shape, right.array.shape
+    if not len(a) == len(b) == 3:
+        return None
+    try:
+        found = _products[equation, a, b]
+    except (KeyError, TypeError, TurnoutError):  # sizes that are not known, and what is an error
+        return None
+    order = 0, 1, 2
+    if found is None or (found[0], found[1], found[2], found[3]) != (order, a, order, b):
+        return None
+    made: Tensor = aten.bmm(left, right)
     return made
 
 

@@ -74,6 +74,8 @@ def _stands(op: Operator, word: str, ks: int, found: list[Any]) -> bool:
         ks &= BELOW_ADINPLACEORVIEW
         kernel = op.lookup(ks)
     found.append((op.cache, ks, kernel))
+    if word == "row":  # shortcuts call the operator that has it, which looks after devices
+        kernel = getattr(kernel, "__wrapped__", kernel)
     if getattr(kernel, "does", "") != word:
         return False
     entry = op.plan(found[0][1]).entry if word == "factory" else None
