@@ -119,6 +119,14 @@ NUMBERS = {
     "rows of a block of gradients of parameters": [
         (f"{CUDA}/normalisation.py", r"^_ROWS = (\d+)"), (f"{CUDA}/kernels/normalisation.cu", r"#define ROWS_OF_BLOCK (\d+)"),
     ],
+    "lines of a thread of a convolution": [
+        (f"{CUDA}/direct_convolutions.py", r"^_LINES, _ELEMENTS = (\d+), \d+"),
+        (f"{CUDA}/kernels/convolutions.cu", r"#define ALONE_LINES (\d+)"),
+    ],
+    "elements of a kernel of which a thread has the sums": [
+        (f"{CUDA}/direct_convolutions.py", r"^_LINES, _ELEMENTS = \d+, (\d+)"),
+        (f"{CUDA}/kernels/convolutions.cu", r"#define ALONE_ELEMENTS (\d+)"),
+    ],
     "channels of a thread of a convolution": [
         (f"{CUDA}/direct_convolutions.py", r"^_CHANNELS = (\d+)"),
         (f"{CUDA}/kernels/convolutions.cu", r"#define CONV_TILE (\d+)"),

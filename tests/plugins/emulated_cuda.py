@@ -128,6 +128,7 @@ def _types(options: tuple[str, ...]) -> dict[str, str]:
 
 
 def _parameter(text: str, types: dict[str, str]) -> Parameter:
+    text = text.replace(" __restrict__", "")
     return Parameter(text, types[text.replace("const ", "").rstrip("*")], text.endswith("*"))
 
 

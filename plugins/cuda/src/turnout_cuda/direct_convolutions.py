@@ -25,9 +25,11 @@ PRODUCTS = 1 << 28
 # Products of one sum, which a thread adds one after the other: so many take it as long as the above.
 DEPTH = 1 << 11
 _THREADS = 128
+_PARTS = 1024  # blocks that keep any GPU busy
 _BLOCKS = 128  # fewer would leave many of a GPU's processors idle: then a thread has one channel, or a warp one weight
 _CHANNELS = 8  # of a thread, as in kernels/convolutions.cu
 _ROWS, _COLUMNS = 8, 4  # of weights of a warp, as in kernels/convolutions.cu
+_LINES, _ELEMENTS = 4, 9  # of a thread, where each group has one channel, as in kernels/convolutions.cu
 
 
 def kernels(xp: Any, programs: Programs) -> dict[str, Any]:
@@ -54,11 +56,20 @@ class Direct(Kernels):
         """Whether products are few, with weights at all positions of `small`, of which sums have those of so many channels. Where
         a channel is a group, nothing is read twice."""
         products = weight.size * small.shape[0] * prod(small.shape[2:])
-        alone = weight.shape[1] == 1 == weight.shape[0] // groups
-        return bool(alone or (products <= PRODUCTS and inputs * prod(weight.shape[2:]) <= DEPTH))
+        return _is_alone(weight, groups) or bool(products <= PRODUCTS and inputs * prod(weight.shape[2:]) <= DEPTH)
 
     def convolve(self, x: Any, weight: Any, bias: Any, made: Any, window: Window, groups: int, back: bool) -> None:
         """Write the convolution of `x`, or with `back` the transposed one."""
+        dims = self.dims(x.shape[2:], made.shape[2:], weight.shape[2:], window)
+        given = (x, weight, weight if bias is None else bias, made)
+        if _is_alone(weight, groups):
+            planes, *ends = x.shape[0] * groups, *(1,) * (5 - made.ndim), *made.shape[2:]
+            places = ends[0] * -(-ends[1] // _LINES) * ends[2]
+            block = min(-(-places // 32) * 32, _THREADS)
+            ints = (planes, groups, int(back), int(bias is not None))
+            grid = (-(-places // block), min(planes, MOST_BLOCKS))
+            self.programs.start("convolve_alone", name_of(x), grid, (block,), (*given, *ints, *dims))
+            return
         rows, columns = weight.shape[0] // groups, weight.shape[1]
         inputs, outputs = (rows, columns) if back else (columns, rows)
         count = x.shape[0] * prod(made.shape[2:])
@@ -67,19 +78,29 @@ class Direct(Kernels):
         tile = _CHANNELS if outputs >= 4 and blocks * groups * -(-outputs // _CHANNELS) >= _BLOCKS else 1
         grid = (blocks, groups * -(-outputs // tile))
         ints = (x.shape[0], groups, inputs, outputs, int(back), int(bias is not None), int(tile > 1))
-        dims = self.dims(x.shape[2:], made.shape[2:], weight.shape[2:], window)
-        args = (x, weight, weight if bias is None else bias, made, *ints, *dims)
-        self.programs.start("convolve", name_of(x), grid, (block,), args)
+        self.programs.start("convolve", name_of(x), grid, (block,), (*given, *ints, *dims))
 
     def of_weights(self, small: Any, large: Any, made: Any, window: Window, groups: int) -> None:
         """Write the gradient of weights, where `small` has an element for each position and `large` is what windows lie over."""
+        dims = self.dims(large.shape[2:], small.shape[2:], made.shape[2:], window)
+        if _is_alone(made, groups):
+            self._of_weights_alone(small, large, made, groups, dims)
+            return
         rows, columns = made.shape[0] // groups, made.shape[1]
         count = groups * -(-rows // _ROWS) * -(-columns // _COLUMNS) * prod(made.shape[2:])
         tiled = rows * columns >= 16 and count >= _BLOCKS
         count = count if tiled else made.size
-        dims = self.dims(large.shape[2:], small.shape[2:], made.shape[2:], window)
         args = (small, large, made, small.shape[0], groups, rows, columns, int(tiled), *dims)
         self.programs.over_rows("convolve_backward", name_of(small), count, small.shape[0] * prod(small.shape[2:]), args)
+
+    def _of_weights_alone(self, small: Any, large: Any, made: Any, groups: int, dims: Ints) -> None:
+        name, images, elements = name_of(small), small.shape[0], prod(made.shape[2:])
+        parts = self.xp.empty((min(images, -(-_PARTS // groups)), made.size), computed(name))
+        block = 32 if prod(small.shape[2:]) <= 64 else 256
+        grid = (groups, len(parts), -(-elements // _ELEMENTS))
+        self.programs.start("convolve_alone_backward", name, grid, (block,), (small, large, parts, images, groups, *dims))
+        args = (parts, made, len(parts), made.size)
+        self.programs.over_elements("convolve_alone_total", name, made.size, args)
 
     # ---- rows
 
@@ -130,6 +151,11 @@ class Direct(Kernels):
         if output_mask[2]:
             found[2] = of_bias(self.xp, grad_output)
         return tuple(found)
+
+
+def _is_alone(weight: Any, groups: int) -> bool:
+    """Whether each group has one channel."""
+    return bool(weight.shape[1] == 1 == weight.shape[0] // groups)
 
 
 def of_bias(xp: Any, grad: Any) -> Any:

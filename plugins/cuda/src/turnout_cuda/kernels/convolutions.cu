@@ -104,6 +104,102 @@ extern "C" __global__ void convolve(
     else conv_tile<1>(x, weight, bias, y, dims, sizes[0], sizes[1], sizes[2], sizes[3], back != 0, has_bias != 0);
 }
 
+#define ALONE_LINES 4  // lines of a thread
+#define ALONE_ELEMENTS 9  // of the kernel, whose sums a thread has
+
+// The same where each group has one channel. A thread has an element of some lines, which it weighs alike.
+extern "C" __global__ void convolve_alone(
+    const scalar* __restrict__ x, const scalar* __restrict__ weight, const scalar* bias, scalar* y, whole planes, whole groups,
+    whole back, whole has_bias, WINDOW_ARGUMENTS
+) {
+    ConvDims dims = {WINDOW_DIMS};
+    int height = dims.height.count, width = dims.width.count, strips = (height + ALONE_LINES - 1) / ALONE_LINES;
+    int place = int(first_place()), line = place / width, slice = line / strips;
+    int column = place - line * width, first = (line - slice * strips) * ALONE_LINES;
+    if (slice >= dims.depth.count) return;
+    for (int plane = blockIdx.y; plane < int(planes); plane += gridDim.y) {
+        int channel = plane % int(groups);
+        const scalar* from = x + (whole)plane * dims.plane();
+        const scalar* weights = weight + (whole)channel * dims.elements();
+        accum sums[ALONE_LINES] = {};
+        for (int kz = 0; kz < dims.depth.kernel; ++kz) {
+            int z = conv_element(dims.depth, slice, kz, back != 0);
+            for (int ky = 0; ky < dims.height.kernel; ++ky) {
+                int starts[ALONE_LINES];
+#pragma unroll
+                for (int i = 0; i < ALONE_LINES; ++i) {
+                    int at = conv_element(dims.height, first + i, ky, back != 0);
+                    starts[i] = z < 0 || at < 0 ? -1 : (z * dims.height.length + at) * dims.width.length;
+                }
+                for (int kx = 0; kx < dims.width.kernel; ++kx) {
+                    accum factor = load(*weights++);
+                    int at = conv_element(dims.width, column, kx, back != 0);
+                    if (at < 0) continue;
+#pragma unroll
+                    for (int i = 0; i < ALONE_LINES; ++i) {
+                        if (starts[i] >= 0) sums[i] += load(from[starts[i] + at]) * factor;
+                    }
+                }
+            }
+        }
+        accum start = has_bias ? load(bias[channel]) : accum(0);
+        scalar* to = y + (whole)plane * dims.positions() + (slice * height + first) * width + column;
+#pragma unroll
+        for (int i = 0; i < ALONE_LINES; ++i) {
+            if (first + i < height) put(to + i * width, sums[i] + start);
+        }
+    }
+}
+
+// The gradient of those weights: a block adds some elements of a group's kernel over every so many images.
+extern "C" __global__ void convolve_alone_backward(
+    const scalar* __restrict__ small, const scalar* __restrict__ large, accum* parts, whole images, whole groups, WINDOW_ARGUMENTS
+) {
+    ConvDims dims = {WINDOW_DIMS};
+    int positions = dims.positions(), elements = dims.elements(), group = blockIdx.x, first = int(blockIdx.z) * ALONE_ELEMENTS;
+    ConvPlace start = conv_place(first, dims.height.kernel, dims.width.kernel);
+    accum sums[ALONE_ELEMENTS] = {};
+    for (int image = blockIdx.y; image < int(images); image += gridDim.y) {
+        const scalar* left = small + (whole)(image * int(groups) + group) * positions;
+        const scalar* right = large + (whole)(image * int(groups) + group) * dims.plane();
+        accum added[ALONE_ELEMENTS] = {};
+        for (int position = threadIdx.x; position < positions; position += blockDim.x) {
+            ConvPlace at = conv_place(position, dims.height.count, dims.width.count), k = start;
+            accum value = load(left[position]);
+#pragma unroll
+            for (int i = 0; i < ALONE_ELEMENTS; ++i) {
+                int under = first + i < elements ? conv_under(dims, at, k, false) : -1;
+                if (under >= 0) added[i] += value * load(right[under]);
+                if (++k.x == dims.width.kernel) {
+                    k.x = 0;
+                    if (++k.y == dims.height.kernel) {
+                        k.y = 0;
+                        ++k.z;
+                    }
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < ALONE_ELEMENTS; ++i) sums[i] += added[i];
+    }
+#pragma unroll
+    for (int i = 0; i < ALONE_ELEMENTS; ++i) {
+        accum total = row_sum(sums[i]);
+        if (threadIdx.x == 0 && first + i < elements) {
+            parts[((whole)blockIdx.y * groups + group) * elements + first + i] = total;
+        }
+    }
+}
+
+// Adds up parts of as many numbers.
+extern "C" __global__ void convolve_alone_total(const accum* parts, scalar* made, whole count, whole size) {
+    whole i = first_place();
+    if (i >= size) return;
+    accum total = 0;
+    for (whole part = 0; part < count; ++part) total += parts[part * size + i];
+    put(made + i, total);
+}
+
 // The gradient of weights [groups, rows, columns, *kernel]: for each of them the sum, over images and positions, of what its row's
 // channel of `small` has there, times what lies under the kernel's element in its column's channel of `large`. A warp or a block
 // has ROWS x COLUMNS of them, for one element of the kernel; its threads add in a fixed order.
