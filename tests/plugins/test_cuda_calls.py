@@ -38,7 +38,7 @@ LIMITS: dict[str, tuple[int, int]] = {
     "x + y": (6, 9),                    "x * 2.0": (7, 9),                   "x > 0": (7, 9),
     "m.add(x, y)": (6, 9),              "m.relu(x)": (6, 9),                 "m.exp(x)": (6, 9),
     "F.gelu(x)": (6, 9),                "m.softmax(x, -1)": (8, 10),         "F.layer_norm(x, (64,), w, w)": (11, 22),
-    "m.matmul(x, y)": (8, 21),          "x.sum()": (12, 8),                  "x.sum(1)": (18, 14),
+    "m.matmul(x, y)": (8, 21),          "x.sum()": (6, 9),                   "x.sum(1)": (7, 11),
     "x.var(1)": (10, 12),               "x.add_(y)": (19, 7),                "x.relu_()": (19, 7),
 }
 # fmt: on

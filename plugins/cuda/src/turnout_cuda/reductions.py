@@ -1,7 +1,8 @@
-"""Extremes with their indices, variances and norms: one launch in place of several that read or write all elements.
+"""Sums, extremes, variances, norms and logarithms of sums: one launch over all elements.
 
 The dims that are reduced must be neighbours. Where few long lines are left, their blocks would leave most of a GPU idle: those of
-norms are cut into parts, whose results a second launch joins; the others stay with the shared rows.
+folds (sums, means, norms, extremes without indices) are cut into parts, whose results a second launch joins; the others stay with
+the shared rows.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from math import inf, prod
 from typing import Any
 
 from turnout_aten.shapes.extents import degrees_of_freedom, dims_of
+from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_cuda.floats import Arrays, computed, kind
 from turnout_cuda.programs import Programs, name_of
 
@@ -17,9 +19,13 @@ Table = dict[str, Any]
 _COLUMN_BLOCK = (32, 8)  # as in the text: columns, and threads for each
 FEW_ROWS, LONG_ROW = 64, 1 << 15
 FEW_COLUMNS, LONG_COLUMN = 1 << 10, 1 << 12
-_PARTS = 1024  # parts of all rows together
-_LARGEST, _SUM, _ROOT = range(3)
-_ORDERS = {1: _SUM, 2: _ROOT, inf: _LARGEST}
+_LONG_FOLD = 1 << 10  # a column that a second launch is worth
+_THREADS = 256
+_BLOCKS = 512  # of folds, so many are enough
+_PARTS = 1024  # blocks of lines that are cut, of 256 threads, and the elements that each of these has at least
+_LEAST = 16
+_LARGEST, _SMALLEST, _LARGEST_SIZE, _SUM, _SUM_OF_SIZES, _SUM_OF_SQUARES, _ROOT = range(7)
+_ORDERS = {1: _SUM_OF_SIZES, 2: _ROOT, inf: _LARGEST_SIZE}
 
 Lines = tuple[int, int, int]
 
@@ -40,6 +46,14 @@ def is_idle(outer: int, length: int, inner: int) -> bool:
     if inner == 1:
         return outer < FEW_ROWS and length > LONG_ROW
     return outer * inner < FEW_COLUMNS and length > LONG_COLUMN
+
+
+def parts_of(outer: int, length: int, inner: int) -> int:
+    """Into how many parts each line of a fold is cut; 1 where one launch is as good."""
+    columns = outer * inner
+    blocks, each = (outer, _THREADS * _LEAST) if inner == 1 else (-(-columns // _COLUMN_BLOCK[0]), _COLUMN_BLOCK[1] * _LEAST)
+    idle = outer < FEW_ROWS and length > LONG_ROW if inner == 1 else blocks < _BLOCKS and length > _LONG_FOLD
+    return min(-(-_PARTS // blocks), -(-length // each)) if idle else 1
 
 
 def kernels(xp: Any, programs: Programs) -> Table:
@@ -99,22 +113,78 @@ def kernels(xp: Any, programs: Programs) -> Table:
         kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
+    def fold(self: Any, found: Lines, order: int, out: Any, divisor: int = 1) -> Any:
+        """Start the kernel of a fold, or those of parts and of their total."""
+        (outer, length, inner), name, count = found, name_of(self), parts_of(*found)
+        x, made = arrays.packed(self), arrays.target(out, self.dtype)
+        if count == 1:
+            start("fold", name, (x, made), found, (order, float(divisor)))
+            return arrays.deliver(made, out)
+        parts = xp.empty((outer * inner, count), computed(name))
+        if inner == 1:
+            programs.start("fold_parts_of_rows", name, (count, outer), (_THREADS,), (x, parts, length, order))
+        else:
+            grid = (-(-outer * inner // _COLUMN_BLOCK[0]), count)
+            programs.start("fold_parts_of_columns", name, grid, _COLUMN_BLOCK, (x, parts, outer * inner, length, inner, order))
+        programs.over_groups("fold_total", name, outer * inner, count, (parts, made, count, order, float(divisor)))
+        return arrays.deliver(made, out)
+
+    def summed(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
+        found = lines(self, dim) if kind(self, out) else None
+        return NotImplemented if found is None else fold(self, found, _SUM, out)
+
+    def mean(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
+        found = lines(self, dim) if kind(self, out) else None
+        return NotImplemented if found is None else fold(self, found, _SUM, out, found[1])
+
+    def extreme(name: str, order: int) -> Any:
+        def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
+            found = lines(self, dim) if kind(self, out) else None
+            return NotImplemented if found is None else fold(self, found, order, out)
+
+        kernel.__name__ = kernel.__qualname__ = name
+        return kernel
+
     def vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         found = lines(self, dim) if kind(self, out) and ord in _ORDERS else None
-        if found is None:
+        return NotImplemented if found is None else fold(self, found, _ORDERS[ord], out)
+
+    def sum_all(self: Any, dtype: Any, out: Any) -> Any:
+        return summed(self, None, False, dtype, out)
+
+    def mean_all(self: Any, dtype: Any, out: Any) -> Any:
+        return mean(self, None, False, dtype, out)
+
+    amax, amin = extreme("amax", _LARGEST), extreme("amin", _SMALLEST)
+
+    def max_all(self: Any, out: Any) -> Any:
+        return amax(self, None, False, out)
+
+    def min_all(self: Any, out: Any) -> Any:
+        return amin(self, None, False, out)
+
+    def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
+        if not self.ndim or any(not -self.ndim <= d < self.ndim for d in dim):
             return NotImplemented
-        (outer, length, inner), order, name = found, _ORDERS[ord], name_of(self)
-        idle = is_idle(*found)
-        if idle and inner > 1:
+        found, dims = served(self, dim), dims_of(self.ndim, dim)
+        if found is None or len({*dims}) < len(dims):
             return NotImplemented
-        x, made = arrays.packed(self), arrays.target(out, self.dtype)
-        if idle:
-            count = -(-_PARTS // outer)
-            parts = xp.empty((outer, count), computed(name))
-            programs.start("norm_parts", name, (count, outer), (256,), (x, parts, length, order))
-            programs.start("norm_total", name, (outer,), (256,), (parts, made, count, order))
-        else:
-            start("norm", name, (x, made), found, (order,))
+        shape = [1 if i in dims else n for i, n in enumerate(self.shape) if keepdim or i not in dims]
+        made = xp.empty(tuple(shape), self.dtype)
+        start("log_of_sum", name_of(self), (arrays.packed(self), made), found, ())
+        return made
+
+    def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
+        if reduction == NONE or not self.size or self.shape != target.shape or kind(self, target, out) is None:
+            return NotImplemented
+        length, name, made = self.size, name_of(self), arrays.target(out, self.dtype)
+        count = parts_of(1, length, 1)
+        divisor = float(length if reduction == MEAN else 1)
+        parts = xp.empty(count if count > 1 else 0, computed(name))
+        given = (arrays.packed(self), arrays.packed(target), made, parts, length, divisor)
+        programs.start("squared_distance", name, (count,), (_THREADS,), given)
+        if count > 1:
+            programs.over_groups("fold_total", name, 1, count, (parts, made, count, _SUM_OF_SQUARES, divisor))
         return arrays.deliver(made, out)
 
     return {
@@ -125,4 +195,14 @@ def kernels(xp: Any, programs: Programs) -> Table:
         "var.correction_out": spread("var", root=False),
         "std.correction_out": spread("std", root=True),
         "linalg_vector_norm.out": vector_norm,
+        "sum.out": sum_all,
+        "sum.IntList_out": summed,
+        "mean.dtype_out": mean_all,
+        "mean.out": mean,
+        "amax.out": amax,
+        "amin.out": amin,
+        "max.unary_out": max_all,
+        "min.unary_out": min_all,
+        "logsumexp": logsumexp,
+        "mse_loss.out": mse_loss,
     }

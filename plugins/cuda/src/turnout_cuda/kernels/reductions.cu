@@ -1,10 +1,11 @@
-// Extremes with their indices, variances and norms along a dim. Arrays are [outer, length, inner], row-major.
+// Extremes, sums, variances, norms and logarithms of sums along a dim. Arrays are [outer, length, inner], row-major.
 //
 // Where inner is 1, a warp or a block has a row. Else a block of 32 x COLUMN_THREADS threads has 32 columns, so that neighbours
 // read what lies next to each other.
 
 #define COLUMN_THREADS 8
-#define SUM_STEPS 64  // numbers that are added one after the other: the error grows with them, and with the number of such parts
+#define AHEAD 4  // packs that a thread reads at once, and half of the elements of a column
+#define SUM_STEPS 64  // sums of these that are added one after the other: the error grows with them, and with such parts
 
 struct Extreme {
     accum value;
@@ -31,18 +32,111 @@ __device__ inline Extreme largest_of(const scalar* x, whole length, whole inner,
     return best;
 }
 
-// The sum of every `step`-th element from `first` on, after a function.
-template <typename Function>
-__device__ inline accum sum_of(const scalar* x, whole length, whole inner, whole first, whole step, Function of) {
-    accum total = 0;
-    for (whole i = first; i < length;) {
-        whole end = i + SUM_STEPS * step < length ? i + SUM_STEPS * step : length;
-        accum part = 0;
-#pragma unroll 4
-        for (; i < end; i += step) part += of(load(x[i * inner]));
-        total += part;
+// The elements of a line that a thread has. `take` gets each of them; `turn` is called behind those that are read at once.
+//
+// Of a row, every `step`-th pack of 16 bytes from the first one on. A row may begin and end with elements that make no pack.
+struct Row {
+    const scalar* x;
+    whole length, first, step;
+
+    template <typename Take, typename Turn>
+    __device__ void walk(Take take, Turn turn) const {
+        whole head = (WIDTH - (whole)x / (whole)sizeof(scalar) % WIDTH) % WIDTH;
+        if (head > length) head = length;
+        if (first < head) take(load(x[first]));
+        const Pack<scalar>* packs = (const Pack<scalar>*)(x + head);
+        whole count = (length - head) / WIDTH, rest = head + count * WIDTH + first;
+        if (rest < length) take(load(x[rest]));
+        for (whole i = first; i < count; i += AHEAD * step) {
+            Pack<scalar> read[AHEAD];
+#pragma unroll
+            for (int k = 0; k < AHEAD; ++k)
+                if (i + k * step < count) read[k] = packs[i + k * step];
+#pragma unroll
+            for (int k = 0; k < AHEAD; ++k)
+                if (i + k * step < count)
+#pragma unroll
+                    for (int j = 0; j < WIDTH; ++j) take(load(read[k].of[j]));
+            turn();
+        }
+        turn();
     }
-    return total;
+};
+
+// Of a column, every `step`-th element.
+struct Column {
+    const scalar* x;
+    whole length, inner, first, step;
+
+    template <typename Take, typename Turn>
+    __device__ void walk(Take take, Turn turn) const {
+        for (whole i = first; i < length; i += 2 * AHEAD * step) {
+            scalar read[2 * AHEAD];
+#pragma unroll
+            for (int k = 0; k < 2 * AHEAD; ++k)
+                if (i + k * step < length) read[k] = x[(i + k * step) * inner];
+#pragma unroll
+            for (int k = 0; k < 2 * AHEAD; ++k)
+                if (i + k * step < length) take(load(read[k]));
+            turn();
+        }
+    }
+};
+
+// The differences of two rows, whose packs are read if both begin at 16 bytes.
+struct Pair {
+    const scalar *x, *other;
+    whole length, first, step;
+
+    template <typename Take, typename Turn>
+    __device__ void walk(Take take, Turn turn) const {
+        whole count = together(x) && together(other) ? length / WIDTH : 0;
+        for (whole i = first; i < count; i += AHEAD * step) {
+            Pack<scalar> a[AHEAD], b[AHEAD];
+#pragma unroll
+            for (int k = 0; k < AHEAD; ++k)
+                if (i + k * step < count) {
+                    a[k] = ((const Pack<scalar>*)x)[i + k * step];
+                    b[k] = ((const Pack<scalar>*)other)[i + k * step];
+                }
+#pragma unroll
+            for (int k = 0; k < AHEAD; ++k)
+                if (i + k * step < count)
+#pragma unroll
+                    for (int j = 0; j < WIDTH; ++j) take(load(a[k].of[j]) - load(b[k].of[j]));
+            turn();
+        }
+        for (whole i = count * WIDTH + first; i < length; i += step) {
+            take(load(x[i]) - load(other[i]));
+            turn();
+        }
+    }
+};
+
+// The sum of the elements that a thread has, after a function.
+template <typename Line, typename Function>
+__device__ inline accum sum_of(const Line& line, Function of) {
+    accum total = 0, part = 0, read = 0;
+    int turns = 0;
+    line.walk([&](accum value) { read += of(value); }, [&] {
+        part += read;
+        read = 0;
+        if (++turns < SUM_STEPS) return;
+        total += part;
+        part = 0;
+        turns = 0;
+    });
+    return total + part;
+}
+
+// nan is above all numbers.
+__device__ inline accum larger_of(accum first, accum second) { return first != first || first >= second ? first : second; }
+
+template <typename Line, typename Function>
+__device__ inline accum largest_value_of(const Line& line, Function of) {
+    accum largest = -infinity();
+    line.walk([&](accum value) { largest = larger_of(largest, of(value)); }, [] {});
+    return largest;
 }
 
 // The largest over the threads of a row, which all of them get.
@@ -101,6 +195,15 @@ __device__ inline whole column_start(whole columns, whole length, whole inner) {
     return column / inner * length * inner + column % inner;
 }
 
+// The elements that a thread has of a row that a warp or a block has, and of a column.
+__device__ inline Row row_at(const scalar* x, whole row, whole length) {
+    return {x + row * length, length, threadIdx.x, blockDim.x};
+}
+
+__device__ inline Column column_at(const scalar* x, whole columns, whole length, whole inner) {
+    return {x + column_start(columns, length, inner), length, inner, threadIdx.y, COLUMN_THREADS};
+}
+
 // ---- extremes: the largest of all elements times `sign`
 
 extern "C" __global__ void extreme_rows(
@@ -136,78 +239,128 @@ __device__ inline void put_spread(scalar* at, accum squares, double freedom, who
     put(at, root ? sqrt(variance) : variance);
 }
 
+template <typename Line, typename Sum>
+__device__ inline accum squares_of(const Line& line, Sum sum) {
+    accum mean = sum(sum_of(line, [](accum value) { return value; })) / accum(line.length);
+    return sum(sum_of(line, [=](accum value) { return (value - mean) * (value - mean); }));
+}
+
 extern "C" __global__ void spread_rows(const scalar* x, scalar* y, whole rows, whole length, whole root, double freedom) {
     whole row = row_of_thread();
     if (row >= rows) return;
-    x += row * length;
-    auto own = [](accum value) { return value; };
-    accum mean = row_sum(sum_of(x, length, 1, threadIdx.x, blockDim.x, own)) / accum(length);
-    auto square = [=](accum value) { return (value - mean) * (value - mean); };
-    accum squares = row_sum(sum_of(x, length, 1, threadIdx.x, blockDim.x, square));
+    accum squares = squares_of(row_at(x, row, length), row_sum);
     if (threadIdx.x == 0) put_spread(y + row, squares, freedom, root);
 }
 
 extern "C" __global__ void spread_columns(
     const scalar* x, scalar* y, whole columns, whole length, whole inner, whole root, double freedom
 ) {
-    x += column_start(columns, length, inner);
-    auto own = [](accum value) { return value; };
-    accum mean = column_sum(sum_of(x, length, inner, threadIdx.y, COLUMN_THREADS, own)) / accum(length);
-    auto square = [=](accum value) { return (value - mean) * (value - mean); };
-    accum squares = column_sum(sum_of(x, length, inner, threadIdx.y, COLUMN_THREADS, square));
+    accum squares = squares_of(column_at(x, columns, length, inner), column_sum);
     whole column = column_of_thread();
     if (threadIdx.y == 0 && column < columns) put_spread(y + column, squares, freedom, root);
 }
 
-// ---- norms: the largest size, the sum of sizes, or the root of the sum of squares
-enum { LARGEST, SUM, ROOT };
+// ---- logarithms of sums of exponentials, below the largest element, so that none overflows
 
-__device__ inline accum norm_of_thread(const scalar* x, whole length, whole inner, whole first, whole step, whole order) {
-    auto size = [](accum value) { return accum(fabs(value)); };
-    if (order == LARGEST) return largest_of(x, length, inner, first, step, size).value;
-    if (order == SUM) return sum_of(x, length, inner, first, step, size);
-    return sum_of(x, length, inner, first, step, [](accum value) { return value * value; });
+template <typename Line, typename Largest, typename Sum>
+__device__ inline accum log_of_sum(const Line& line, Largest over, Sum sum) {
+    accum largest = over({largest_value_of(line, [](accum value) { return value; }), 0}).value;
+    accum base = fabs(largest) == infinity() ? accum(0) : largest;  // less an infinite one, it would be nan
+    return log(sum(sum_of(line, [=](accum value) { return exp(value - base); }))) + base;
 }
 
-__device__ inline accum norm_of_row(accum mine, whole order) {
-    return order != LARGEST ? row_sum(mine) : row_largest({mine, 0}).value;
-}
-
-__device__ inline accum norm_of_column(accum mine, whole order) {
-    return order != LARGEST ? column_sum(mine) : column_largest({mine, 0}).value;
-}
-
-__device__ inline accum rooted(accum total, whole order) { return order == ROOT ? sqrt(total) : total; }
-
-extern "C" __global__ void norm_rows(const scalar* x, scalar* y, whole rows, whole length, whole order) {
+extern "C" __global__ void log_of_sum_rows(const scalar* x, scalar* y, whole rows, whole length) {
     whole row = row_of_thread();
     if (row >= rows) return;
-    accum found = norm_of_row(norm_of_thread(x + row * length, length, 1, threadIdx.x, blockDim.x, order), order);
-    if (threadIdx.x == 0) put(y + row, rooted(found, order));
+    accum found = log_of_sum(row_at(x, row, length), row_largest, row_sum);
+    if (threadIdx.x == 0) put(y + row, found);
 }
 
-extern "C" __global__ void norm_columns(const scalar* x, scalar* y, whole columns, whole length, whole inner, whole order) {
-    const scalar* from = x + column_start(columns, length, inner);
-    accum found = norm_of_column(norm_of_thread(from, length, inner, threadIdx.y, COLUMN_THREADS, order), order);
+extern "C" __global__ void log_of_sum_columns(const scalar* x, scalar* y, whole columns, whole length, whole inner) {
+    accum found = log_of_sum(column_at(x, columns, length, inner), column_largest, column_sum);
     whole column = column_of_thread();
-    if (threadIdx.y == 0 && column < columns) put(y + column, rooted(found, order));
+    if (threadIdx.y == 0 && column < columns) put(y + column, found);
 }
 
-// Few long rows: the blocks along x have parts of the row blockIdx.y, and another launch joins their results.
-extern "C" __global__ void norm_parts(const scalar* x, accum* parts, whole length, whole order) {
-    accum mine = norm_of_thread(x + (whole)blockIdx.y * length, length, 1, first_place(), all_threads(), order);
-    mine = norm_of_row(mine, order);
+// ---- folds: the largest or smallest element, the largest size, the sum of elements, of sizes, or of squares, and its root
+enum { LARGEST, SMALLEST, LARGEST_SIZE, SUM, SUM_OF_SIZES, SUM_OF_SQUARES, ROOT };
+
+__device__ inline bool adds(whole order) { return order >= SUM; }
+
+template <typename Line>
+__device__ inline accum fold_of_thread(const Line& line, whole order) {
+    auto own = [](accum value) { return value; };
+    auto size = [](accum value) { return accum(fabs(value)); };
+    if (order == LARGEST) return largest_value_of(line, own);
+    if (order == SMALLEST) return largest_value_of(line, [](accum value) { return -value; });
+    if (order == LARGEST_SIZE) return largest_value_of(line, size);
+    if (order == SUM) return sum_of(line, own);
+    if (order == SUM_OF_SIZES) return sum_of(line, size);
+    return sum_of(line, [](accum value) { return value * value; });
+}
+
+__device__ inline accum fold_of_row(accum mine, whole order) {
+    return adds(order) ? row_sum(mine) : row_largest({mine, 0}).value;
+}
+
+__device__ inline accum fold_of_column(accum mine, whole order) {
+    return adds(order) ? column_sum(mine) : column_largest({mine, 0}).value;
+}
+
+// A mean is a sum that is divided by the length, others are divided by 1.
+__device__ inline void put_fold(scalar* at, accum found, whole order, double divisor) {
+    put(at, order == ROOT ? sqrt(found) : order == SMALLEST ? -found : found / accum(divisor));
+}
+
+extern "C" __global__ void fold_rows(const scalar* x, scalar* y, whole rows, whole length, whole order, double divisor) {
+    whole row = row_of_thread();
+    if (row >= rows) return;
+    accum found = fold_of_row(fold_of_thread(row_at(x, row, length), order), order);
+    if (threadIdx.x == 0) put_fold(y + row, found, order, divisor);
+}
+
+extern "C" __global__ void fold_columns(
+    const scalar* x, scalar* y, whole columns, whole length, whole inner, whole order, double divisor
+) {
+    accum found = fold_of_column(fold_of_thread(column_at(x, columns, length, inner), order), order);
+    whole column = column_of_thread();
+    if (threadIdx.y == 0 && column < columns) put_fold(y + column, found, order, divisor);
+}
+
+// Few long lines: each is cut into parts [lines, parts], and another launch joins their results. The blocks along x have parts of
+// the row blockIdx.y.
+extern "C" __global__ void fold_parts_of_rows(const scalar* x, accum* parts, whole length, whole order) {
+    Row row = {x + (whole)blockIdx.y * length, length, first_place(), all_threads()};
+    accum mine = fold_of_row(fold_of_thread(row, order), order);
     if (threadIdx.x == 0) parts[(whole)blockIdx.y * gridDim.x + blockIdx.x] = mine;
 }
 
-// One row of parts for each block.
-extern "C" __global__ void norm_total(const accum* parts, scalar* y, whole count, whole order) {
+// The blocks along y have parts of the columns.
+extern "C" __global__ void fold_parts_of_columns(
+    const scalar* x, accum* parts, whole columns, whole length, whole inner, whole order
+) {
+    whole first = (whole)blockIdx.y * COLUMN_THREADS + threadIdx.y, step = (whole)gridDim.y * COLUMN_THREADS;
+    Column line = {x + column_start(columns, length, inner), length, inner, first, step};
+    accum mine = fold_of_column(fold_of_thread(line, order), order);
+    whole column = column_of_thread();
+    if (threadIdx.y == 0 && column < columns) parts[column * gridDim.y + blockIdx.y] = mine;
+}
+
+// One line of parts for each block.
+extern "C" __global__ void fold_total(const accum* parts, scalar* y, whole count, whole order, double divisor) {
     parts += (whole)blockIdx.x * count;
-    accum mine = 0;  // no part is less
-    for (whole i = threadIdx.x; i < count; i += blockDim.x) {
-        if (order != LARGEST) mine += parts[i];
-        else if (mine == mine && !(parts[i] <= mine)) mine = parts[i];
-    }
-    mine = norm_of_row(mine, order);
-    if (threadIdx.x == 0) put(y + blockIdx.x, rooted(mine, order));
+    accum mine = adds(order) ? accum(0) : -infinity();
+    for (whole i = threadIdx.x; i < count; i += blockDim.x) mine = adds(order) ? mine + parts[i] : larger_of(mine, parts[i]);
+    mine = fold_of_row(mine, order);
+    if (threadIdx.x == 0) put_fold(y + blockIdx.x, mine, order, divisor);
+}
+
+// The sum of squares of differences, by a single block at once, by several in parts.
+extern "C" __global__ void squared_distance(
+    const scalar* x, const scalar* other, scalar* y, accum* parts, whole length, double divisor
+) {
+    accum mine = row_sum(sum_of(Pair{x, other, length, first_place(), all_threads()}, [](accum value) { return value * value; }));
+    if (threadIdx.x) return;
+    if (gridDim.x > 1) parts[blockIdx.x] = mine;
+    else put_fold(y, mine, SUM_OF_SQUARES, divisor);
 }

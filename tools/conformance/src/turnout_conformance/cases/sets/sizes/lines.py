@@ -24,7 +24,8 @@ SORTED: list[tuple[Shape, int]] = [
 ]  # fmt: skip
 # Dims that are neighbours, or all; those of two long rows are cut into parts.
 SEVERAL: list[tuple[Shape, Any]] = [((3, 4, 5), [-1, 1]), ((3, 4, 5), [0, 1]), ((2, 1, 4, 3), [0, 2]), ((3, 4), None)]
-PARTS: list[tuple[Shape, Any]] = [((2, 20_000), None), ((3, 33_000), [1])]
+PARTS: list[tuple[Shape, Any]] = [((2, 20_000), None), ((3, 33_001), [1]), ((1100, 40), [0]), ((2, 1300, 3), [1])]
+FOLDED: list[tuple[Shape, Any]] = [*[(shape, [dim]) for shape, dim in LINES], *SEVERAL]
 
 
 def along(call: Callable[..., Sample], lines: list[tuple[Shape, Any]] = LINES, **drawn: Any) -> Iterator[Sample]:
@@ -84,8 +85,11 @@ ROWS: list[Row] = [
     *rows("max.dim min.dim argmax argmin", *marked(lambda x: S(x, 1)), *marked(lambda x: S(down(x), 0)), in_turn=1),
     *rows("var.correction std.correction", *[S(Drawn(shape, low=1.0, high=5.0), [dim], correction=less) for shape, dim in LINES for less in (0, 1)], *along(S, SEVERAL, low=1.0, high=5.0)),
     *rows("var.correction std.correction", *[S(Drawn(shape), [dim], correction=less, keepdim=True) for shape in ((4, 3), (5, 1)) for dim in (0, 1) for less in (0, 1, 2.5, 3, 7)], S(Drawn((2, 3), high=0.0, low=0.0), [1]), *marked(lambda x: S(x, [1])), in_turn=1),
-    *rows("linalg_vector_norm", *[S(Drawn(shape), order, dim) for order in (1, 2, inf) for shape, dim in ([(s, [d]) for s, d in LINES] + SEVERAL)]),
-    *rows("linalg_vector_norm", *[S(Drawn(shape), order, dim) for order, (shape, dim) in ((1, PARTS[0]), (2, PARTS[1]), (inf, PARTS[0]), (2, PARTS[0]))], in_turn=1),
+    *rows("linalg_vector_norm", *[S(Drawn(shape), order, dim) for order in (1, 2, inf) for shape, dim in FOLDED]),
+    *rows("linalg_vector_norm", *[S(Drawn(shape), order, dim) for order, (shape, dim) in zip((1, 2, inf, 2, 1, inf, 2, 1), PARTS + PARTS[2:] + PARTS[:2], strict=True)], in_turn=1),
+    *rows("sum.dim_IntList", *along(S, [*FOLDED, *PARTS])), *rows("mean.dim logsumexp", *along(S, FOLDED[:-1])), *rows("amax amin", *along(S, FOLDED[:-1], step=1.0)),
+    *rows("sum mean max min", *[S(Drawn(shape)) for shape in ((1,), (7, 5), (64, 64), (3, 37, 11))]),
+    *rows("sum.dim_IntList mean.dim amax amin logsumexp", *[each for dim in (1, 0) for each in marked(lambda x, dim=dim: S(x if dim else down(x), [dim], True))], in_turn=1),
     *rows("linalg_vector_norm", *[each for order in (1, 2, inf) for dim in (1, 0) for each in marked(lambda x, order=order, dim=dim: S(x, order, [dim], True))], in_turn=1),
     *rows("cumsum cumprod", *along(S, SUMMED, low=0.8, high=1.2), tolerance=20.0),
     *rows("cumsum cumprod", *along(S, SUMMED, low=-8, high=8), dtypes="int64", in_turn=0),
@@ -99,7 +103,7 @@ ROWS: list[Row] = [
     *lying("index.Tensor", lambda x, _: S(x, [None, AT])), *lying("index_select", lambda x, _: S(x, 1, AT)),
     *lying("gather", lambda x, _: S(x, 0, places((12, 5), 3))), *lying("gather", lambda x, _: S(x, 1, places((3, 12), 3))),
     *lying("max.dim", lambda x, _: S(x, 0)), *lying("argmin", lambda x, _: S(x, 1)), *lying("var.correction", lambda x, _: S(x, [1])),
-    *lying("linalg_vector_norm", lambda x, _: S(x)), *lying("cumsum", lambda x, _: S(x, 0)), *lying("cumprod", lambda x, _: S(x, 1)),
+    *lying("sum.dim_IntList", lambda x, _: S(x, [0])), *lying("logsumexp", lambda x, _: S(x, [1])), *lying("linalg_vector_norm", lambda x, _: S(x)), *lying("cumsum", lambda x, _: S(x, 0)), *lying("cumprod", lambda x, _: S(x, 1)),
     *lying("sort.stable", lambda x, _: S(x, stable=True, dim=0)), *lying("sort.stable", lambda x, _: S(x, stable=True, dim=1)),
 ]
 # fmt: on

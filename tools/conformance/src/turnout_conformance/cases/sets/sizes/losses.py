@@ -32,4 +32,5 @@ def likelihoods(shapes: list[Shape]) -> list[Row]:
 # fmt: on
 
 
-ROWS: list[Row] = likelihoods(SHAPES)
+SQUARES = [S(Drawn(shape), Drawn(shape, seed=2), kind) for shape in [(1,), (5, 37), (64, 64), (40_003,)] for kind in (MEAN, SUM)]
+ROWS: list[Row] = [*likelihoods(SHAPES), *rows("mse_loss", *SQUARES)]
