@@ -40,7 +40,9 @@ _ROWS = {
     "native_layer_norm rms_norm native_group_norm": "normalise",
     "native_layer_norm_backward": "normalise_backward parameters_of_columns parameters_total",
     "native_group_norm_backward": "normalise_backward parameters_of_channels",
-    "_native_batch_norm_legit.no_stats _native_batch_norm_legit_functional": "channel_statistics batch_normalise",
+    "_native_batch_norm_legit.no_stats _native_batch_norm_legit_functional": (
+        "channel_statistics channel_total batch_normalise"
+    ),
     "_native_batch_norm_legit_no_training": "batch_normalise",
     "native_batch_norm_backward": "batch_normalise_backward parameters_of_channels",
     "nll_loss_forward": "likelihood",

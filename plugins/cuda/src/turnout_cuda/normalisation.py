@@ -227,45 +227,33 @@ class _Batches(Kernels):
         dtype = name_of(input)
         wide, (images, channels) = computed(dtype), input.shape[:2]
         area = prod(input.shape[2:])
-        sums = self.xp.empty((4, channels), wide)
-        old_mean, has_running = self.arrays.parameter(running_mean, wide, sums[0])
-        old_var, _ = self.arrays.parameter(running_var, wide, sums[0])
-        args = (
-            input,
-            sums[0],
-            sums[1],
-            old_mean,
-            old_var,
-            sums[2],
-            sums[3],
-            images,
-            channels,
-            area,
-            has_running,
-            float(momentum),
-        )
-        self.programs.over_groups("channel_statistics", dtype, channels, images * area, args, most=1024)
-        factor = self.factor(sums[1], eps)
-        made = self.normalised(input, sums[0], factor, weight, bias)
-        kept = input.dtype if weight is None else weight.dtype
-        moved = [
-            None if old is None else new.astype(old.dtype)
-            for old, new in ((running_mean, sums[2]), (running_var, sums[3]))
-        ]  # fmt: skip
-        return made, sums[0].astype(kept), factor.astype(kept), *moved
+        count = images * area
+        parts, size, threads = self.programs.held(count)
+        mean, factor = self.xp.empty(channels, wide), self.xp.empty(channels, wide)
+        old_mean, has_running = self.arrays.parameter(running_mean, wide, mean)
+        old_var, _ = self.arrays.parameter(running_var, wide, mean)
+        moved = [self.xp.empty(channels, wide) if has_running else mean for _ in range(2)]
+        sums = self.xp.empty((channels, parts, 2), wide) if parts > 1 else mean
+        given = (mean, factor, old_mean, old_var, *moved, has_running, float(momentum), float(eps))
+        args = (input, sums, *given, images, channels, area, parts)
+        self.programs.start("channel_statistics", dtype, (channels * parts,), (threads,), args)
+        if parts > 1:
+            self.programs.over_groups("channel_total", dtype, channels, parts, (sums, *given, count, size, parts))
+        made = self.normalised(input, mean, factor, weight, bias)
+        kept = name_of(input if weight is None else weight)
+        pairs = zip((running_mean, running_var), moved, strict=True)
+        new = [None if old is None else self.arrays.packed(each, name_of(old)) for old, each in pairs]
+        return made, self.arrays.packed(mean, kept), self.arrays.packed(factor, kept), *new
 
-    def factor(self, variance: Any, eps: float) -> Any:
-        """1 / sqrt(variance + eps), of few elements."""
-        return 1 / self.xp.sqrt(variance + variance.dtype.type(eps))
-
-    def normalised(self, input: Any, mean: Any, factor: Any, weight: Any, bias: Any) -> Any:
-        """(input - mean) * factor * weight + bias"""
+    def normalised(self, input: Any, mean: Any, spread: Any, weight: Any, bias: Any, eps: float | None = None) -> Any:
+        """(input - mean) * factor * weight + bias, where `spread` has the factors, or variances with `eps`."""
         dtype, made = name_of(input), self.xp.empty(input.shape, input.dtype)
         wide = computed(dtype)
         scale, has_scale = self.arrays.parameter(weight, wide, mean)
         shift, has_shift = self.arrays.parameter(bias, wide, mean)
         sizes = (input.size, input.shape[1], prod(input.shape[2:]))
-        args = (input, mean, factor, scale, shift, made, *sizes, has_scale, has_shift)
+        of_variance = (0, 0.0) if eps is None else (1, float(eps))
+        args = (input, mean, spread, scale, shift, made, *sizes, has_scale, has_shift, *of_variance)
         self.programs.over_elements("batch_normalise", dtype, input.size, args, packed=True)
         return made
 
@@ -287,9 +275,9 @@ class _Batches(Kernels):
         if not self.serves(input, weight, bias, running_mean, running_var):
             return NotImplemented
         wide = computed(name_of(input))
-        mean, factor = self.arrays.packed(running_mean, wide), self.factor(self.arrays.packed(running_var, wide), eps)
+        mean, variance = self.arrays.packed(running_mean, wide), self.arrays.packed(running_var, wide)
         none = (self.xp.empty(0, input.dtype), self.xp.empty(0, input.dtype))
-        return self.normalised(input, mean, factor, weight, bias), *none
+        return self.normalised(input, mean, variance, weight, bias, eps), *none
 
     def backward(
         self, grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any,
@@ -303,7 +291,7 @@ class _Batches(Kernels):
         dtype, (images, channels), area = name_of(input), input.shape[:2], prod(input.shape[2:])
         wide = computed(dtype)
         middle, spread = self.arrays.packed(mean, wide), self.arrays.packed(spread, wide)
-        factor = spread if train else self.factor(spread, eps)
+        factor = spread if train else 1 / self.xp.sqrt(spread + spread.dtype.type(eps))
         sums = self.xp.empty((2, channels), wide)
         if train or output_mask[1] or output_mask[2]:
             args = (grad_out, input, middle, factor, sums[0], sums[1], images, channels, area, 0, 1)

@@ -29,7 +29,10 @@ PROGRAMS = (
     "optimisers", "pooling", "random", "reductions", "scattering", "softmax", "sorting", "statistics",
 )  # fmt: skip
 # What some of them share.
-SHARED = {"faults.cuh": ("indexing", "losses", "scattering"), "windows.cuh": ("convolutions", "pooling")}
+SHARED = {
+    "faults.cuh": ("indexing", "losses", "scattering"), "lines.cuh": ("normalisation", "reductions"),
+    "windows.cuh": ("convolutions", "pooling"),
+}  # fmt: skip
 
 _PACK = 16  # bytes that a kernel reads at once
 PACKED = {name: _PACK // dtypes.DTYPES[name].itemsize for name in DTYPES}  # elements in them
@@ -171,6 +174,11 @@ class Programs:
             self.start(name, dtype, (-(-rows // 4),), (_WARP, 4), args)
         else:
             self.start(name, dtype, (rows,), (_BLOCK,), args)
+
+    def held(self, length: int) -> tuple[int, int, int]:
+        """(parts of a line whose blocks keep all of their elements, elements of each but the last one, threads of each)"""
+        threads = _WARP if length <= _WARP * _HELD else _BLOCK
+        return -(-length // (threads * _HELD)), threads * _HELD, threads
 
     def over_elements(self, name: str, dtype: str, size: int, args: Sequence[Any], *, packed: bool = False) -> None:
         """A thread for each element, or for every so many; `packed` where the kernel computes 16 bytes at once."""

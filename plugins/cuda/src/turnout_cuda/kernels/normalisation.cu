@@ -10,7 +10,7 @@ struct Places {
 };
 
 __device__ inline whole parameter_of(whole row, whole i, const Places& places) {
-    return row % places.groups * places.per_row + i / places.area;
+    return row % places.groups * places.per_row + image_of(i, places.area);
 }
 
 struct Parameter {
@@ -63,7 +63,6 @@ extern "C" __global__ void normalise(
 ) {
     whole row = row_of_thread();
     if (row >= rows) return;
-    Places places = {area, per_row, groups};
     Parameter scale = {weight, own_weight, weight_kind}, shift = {bias, own_bias, bias_kind};
     Statistics statistics = {mean, rstd, own_mean, own_rstd, statistics_kind};
     x += row * length;
@@ -100,19 +99,30 @@ extern "C" __global__ void normalise(
         if (threadIdx.x == 0) statistics.put_at(row, middle, factor);
         return;
     }
-    if (!rms) {
-        for (whole i = threadIdx.x; i < length; i += blockDim.x) middle += load(x[i]);
-        middle = row_sum(middle) / length;
-    }
+    Row line = {x, length, threadIdx.x, blockDim.x};
+    if (!rms) middle = mean_of(line, row_sum);
     // A second pass: the difference of a mean of squares and a squared mean has few digits.
-    accum square = 0;
-    for (whole i = threadIdx.x; i < length; i += blockDim.x) {
-        accum centred = load(x[i]) - middle;
-        square += centred * centred;
+    accum factor = accum(1) / sqrt(squares_of(line, middle, row_sum) / length + accum(eps));
+    whole parameters = row % groups * per_row;
+    whole packs = area % WIDTH == 0 && together(x) && together(y) ? length / WIDTH : 0;  // each of a single channel
+    for (whole i = threadIdx.x; i < packs; i += AHEAD * blockDim.x) {
+        Pack<scalar> read[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k)
+            if (i + k * blockDim.x < packs) read[k] = ((const Pack<scalar>*)x)[i + k * blockDim.x];
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k) {
+            whole at = i + k * blockDim.x;
+            if (at >= packs) continue;
+            whole channel = parameters + image_of(at, area / WIDTH);
+            accum slope = factor * scale.at(channel, 1), level = shift.at(channel, accum(-0.0));
+#pragma unroll
+            for (int j = 0; j < WIDTH; ++j) read[k].of[j] = made((load(read[k].of[j]) - middle) * slope + level);
+            ((Pack<scalar>*)y)[at] = read[k];
+        }
     }
-    accum factor = accum(1) / sqrt(row_sum(square) / length + accum(eps));
-    for (whole i = threadIdx.x; i < length; i += blockDim.x) {
-        whole at = parameter_of(row, i, places);
+    for (whole i = packs * WIDTH + threadIdx.x; i < length; i += blockDim.x) {
+        whole at = parameters + image_of(i, area);
         accum value = (load(x[i]) - middle) * factor;
         put(y + i, value * scale.at(at, 1) + shift.at(at, accum(-0.0)));
     }

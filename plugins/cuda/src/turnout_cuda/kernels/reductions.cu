@@ -4,8 +4,6 @@
 // read what lies next to each other.
 
 #define COLUMN_THREADS 8
-#define AHEAD 4  // packs that a thread reads at once, and half of the elements of a column
-#define SUM_STEPS 64  // sums of these that are added one after the other: the error grows with them, and with such parts
 
 struct Extreme {
     accum value;
@@ -32,38 +30,7 @@ __device__ inline Extreme largest_of(const scalar* x, whole length, whole inner,
     return best;
 }
 
-// The elements of a line that a thread has. `take` gets each of them; `turn` is called behind those that are read at once.
-//
-// Of a row, every `step`-th pack of 16 bytes from the first one on. A row may begin and end with elements that make no pack.
-struct Row {
-    const scalar* x;
-    whole length, first, step;
-
-    template <typename Take, typename Turn>
-    __device__ void walk(Take take, Turn turn) const {
-        whole head = (WIDTH - (whole)x / (whole)sizeof(scalar) % WIDTH) % WIDTH;
-        if (head > length) head = length;
-        if (first < head) take(load(x[first]));
-        const Pack<scalar>* packs = (const Pack<scalar>*)(x + head);
-        whole count = (length - head) / WIDTH, rest = head + count * WIDTH + first;
-        if (rest < length) take(load(x[rest]));
-        for (whole i = first; i < count; i += AHEAD * step) {
-            Pack<scalar> read[AHEAD];
-#pragma unroll
-            for (int k = 0; k < AHEAD; ++k)
-                if (i + k * step < count) read[k] = packs[i + k * step];
-#pragma unroll
-            for (int k = 0; k < AHEAD; ++k)
-                if (i + k * step < count)
-#pragma unroll
-                    for (int j = 0; j < WIDTH; ++j) take(load(read[k].of[j]));
-            turn();
-        }
-        turn();
-    }
-};
-
-// Of a column, every `step`-th element.
+// Of a column, every `step`-th element; see Row.
 struct Column {
     const scalar* x;
     whole length, inner, first, step;
@@ -112,22 +79,6 @@ struct Pair {
         }
     }
 };
-
-// The sum of the elements that a thread has, after a function.
-template <typename Line, typename Function>
-__device__ inline accum sum_of(const Line& line, Function of) {
-    accum total = 0, part = 0, read = 0;
-    int turns = 0;
-    line.walk([&](accum value) { read += of(value); }, [&] {
-        part += read;
-        read = 0;
-        if (++turns < SUM_STEPS) return;
-        total += part;
-        part = 0;
-        turns = 0;
-    });
-    return total + part;
-}
 
 // nan is above all numbers.
 __device__ inline accum larger_of(accum first, accum second) { return first != first || first >= second ? first : second; }
@@ -195,11 +146,7 @@ __device__ inline whole column_start(whole columns, whole length, whole inner) {
     return column / inner * length * inner + column % inner;
 }
 
-// The elements that a thread has of a row that a warp or a block has, and of a column.
-__device__ inline Row row_at(const scalar* x, whole row, whole length) {
-    return {x + row * length, length, threadIdx.x, blockDim.x};
-}
-
+// The elements that a thread has of a column of its block.
 __device__ inline Column column_at(const scalar* x, whole columns, whole length, whole inner) {
     return {x + column_start(columns, length, inner), length, inner, threadIdx.y, COLUMN_THREADS};
 }
@@ -239,23 +186,18 @@ __device__ inline void put_spread(scalar* at, accum squares, double freedom, who
     put(at, root ? sqrt(variance) : variance);
 }
 
-template <typename Line, typename Sum>
-__device__ inline accum squares_of(const Line& line, Sum sum) {
-    accum mean = sum(sum_of(line, [](accum value) { return value; })) / accum(line.length);
-    return sum(sum_of(line, [=](accum value) { return (value - mean) * (value - mean); }));
-}
-
 extern "C" __global__ void spread_rows(const scalar* x, scalar* y, whole rows, whole length, whole root, double freedom) {
     whole row = row_of_thread();
     if (row >= rows) return;
-    accum squares = squares_of(row_at(x, row, length), row_sum);
+    accum mean = mean_of(row_at(x, row, length), row_sum), squares = squares_of(row_at(x, row, length), mean, row_sum);
     if (threadIdx.x == 0) put_spread(y + row, squares, freedom, root);
 }
 
 extern "C" __global__ void spread_columns(
     const scalar* x, scalar* y, whole columns, whole length, whole inner, whole root, double freedom
 ) {
-    accum squares = squares_of(column_at(x, columns, length, inner), column_sum);
+    Column line = column_at(x, columns, length, inner);
+    accum mean = mean_of(line, column_sum), squares = squares_of(line, mean, column_sum);
     whole column = column_of_thread();
     if (threadIdx.y == 0 && column < columns) put_spread(y + column, squares, freedom, root);
 }

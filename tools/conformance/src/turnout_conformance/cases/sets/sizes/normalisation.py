@@ -27,7 +27,8 @@ LAYERS = [
     layers((3, 64)), layers((2, 1024)), layers((96, 5)),
 ]  # fmt: skip
 # Images, and how many groups their channels make.
-GROUPS: Groups = [((2, 6, 5), 3), ((1, 4, 3, 11), 1), ((7, 2), 2), ((3, 2, 150), 1)]
+GROUPS: Groups = [((2, 6, 5), 3), ((1, 4, 3, 11), 1), ((7, 2), 2), ((3, 2, 150), 1), ((2, 4, 8, 16), 2), ((2, 3, 24), 3)]
+LONG: Groups = [((9, 2, 1000), 2), ((9, 2, 1001), 1), ((3, 2, 4104), 1)]  # channels that are cut into parts
 
 
 def positive(*shape: int) -> Drawn:
@@ -65,10 +66,10 @@ def normalised(rows_of: list[Layer], groups: Groups) -> list[Row]:
         *rows("native_layer_norm", *[S(*given, 1e-5) for given in rows_of]),
         *rows("rms_norm", *[S(x, last, weight, 1e-5) for x, last, weight, _ in rows_of]),
         *rows("native_layer_norm_backward", *[S(Drawn(x.shape, seed=4), x, last, *means(x, last), weight, bias, ALL) for x, last, weight, bias in rows_of]),
-        *rows("native_group_norm", *of_groups(groups, lambda x, weight, bias, sizes, n: S(x, weight, bias, *sizes, n, 1e-5))),
+        *rows("native_group_norm", *of_groups(groups + LONG, lambda x, weight, bias, sizes, n: S(x, weight, bias, *sizes, n, 1e-5))),
         *rows("native_group_norm_backward", *of_groups(groups, lambda x, weight, _, sizes, n: S(Drawn(x.shape, seed=4), x, Drawn((sizes[0], n), seed=5), positive(sizes[0], n), weight, *sizes, n, ALL))),
-        *rows("_native_batch_norm_legit.no_stats", *of_batches(groups, lambda x, weight, bias, *_: S(x, weight, bias, True, 0.1, 1e-5))),
-        *rows("_native_batch_norm_legit_functional", *of_batches(groups, lambda *given: S(*given, True, 0.1, 1e-5))),
+        *rows("_native_batch_norm_legit.no_stats", *of_batches(groups + LONG, lambda x, weight, bias, *_: S(x, weight, bias, True, 0.1, 1e-5))),
+        *rows("_native_batch_norm_legit_functional", *of_batches(groups + LONG, lambda *given: S(*given, True, 0.1, 1e-5))),
         *rows("_native_batch_norm_legit_no_training", *of_batches(groups, lambda *given: S(*given, 0.1, 1e-5))),
         *rows("native_batch_norm_backward", *trained(groups, True), *trained(groups, False)),
     ]
