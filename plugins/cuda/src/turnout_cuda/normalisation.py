@@ -60,11 +60,11 @@ class _Rows(Kernels):
         return *[self.arrays.packed(each, wide) for each in given], *others, WIDE
 
     def run(
-        self, input: Any, weight: Any, bias: Any, eps: float, places: tuple[int, int, int, int], out: Any, mean: Any, rstd: Any,
-        rms: bool = False,
-    ) -> None:  # fmt: skip
-        """Normalise into contiguous outputs, with mean and reciprocal deviation; `places` begins with the length."""
-        x, rows = self.arrays.packed(input), rstd.size
+        self, input: Any, weight: Any, bias: Any, eps: float, places: tuple[int, int, int, int], out: Any, mean: Any, rstd: Any
+    ) -> None:
+        """Normalise into contiguous outputs, with mean and reciprocal deviation; without them, the mean that is subtracted is 0.
+        `places` begins with the length."""
+        x, rows, rms = self.arrays.packed(input), input.size // places[0], mean is None
         arrays = (x, *self.read(x, weight), *self.read(x, bias), out, *self.read(x, mean, rstd))
         args = (*arrays, rows, *places, int(rms), float(eps))
         self.programs.over_rows("normalise", name_of(input), rows, places[0], args)
@@ -102,10 +102,9 @@ class _Rows(Kernels):
         if not served or (weight is not None and kind(input, weight) is None):
             return NotImplemented
         length = prod(normalized_shape)
-        wide = computed(name_of(input))
-        made, statistic = self.xp.empty(input.shape, input.dtype), self.xp.empty(input.size // length, wide)
+        made = self.xp.empty(input.shape, input.dtype)
         least = RMS_EPS[dtype_named(name_of(input))] if eps is None else eps
-        self.run(input, weight, None, least, (length, 1, length, 1), made, statistic, statistic, rms=True)
+        self.run(input, weight, None, least, (length, 1, length, 1), made, None, None)
         return made
 
     # ---- gradients

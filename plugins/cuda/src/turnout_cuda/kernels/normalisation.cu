@@ -21,14 +21,32 @@ struct Parameter {
     __device__ accum at(whole i, accum otherwise) const {
         return kind == OWN ? load(own[i]) : kind == WIDE ? wide[i] : otherwise;
     }
+    // Those of a pack of columns.
+    __device__ void read(accum* to, whole i, accum otherwise) const {
+        if (kind == OWN && together(own + i)) {
+            Pack<scalar> pack = *(const Pack<scalar>*)(own + i);
+#pragma unroll
+            for (int j = 0; j < WIDTH; ++j) to[j] = load(pack.of[j]);
+        } else if (kind == WIDE && together(wide + i)) {
+            Pack<accum> pack = *(const Pack<accum>*)(wide + i);
+#pragma unroll
+            for (int j = 0; j < WIDTH; ++j) to[j] = pack.of[j];
+        } else {
+#pragma unroll
+            for (int j = 0; j < WIDTH; ++j) to[j] = at(i + j, otherwise);
+        }
+    }
     // Each of the elements of a row that are held times that of its column.
     __device__ void times(accum* held, whole length) const {
         if (kind == MISSING) return;
 #pragma unroll
-        for (int k = 0; k < HELD / WIDTH; ++k)
+        for (int k = 0; k < HELD / WIDTH; ++k) {
+            if (pack_at(k) >= length) continue;
+            accum columns[WIDTH];
+            read(columns, pack_at(k), 1);
 #pragma unroll
-            for (int j = 0; j < WIDTH; ++j)
-                if (pack_at(k) < length) held[k * WIDTH + j] *= at(pack_at(k) + j, 1);
+            for (int j = 0; j < WIDTH; ++j) held[k * WIDTH + j] *= columns[j];
+        }
     }
 };
 
@@ -40,7 +58,7 @@ struct Statistics {
         if (kind == OWN) {
             put(own_mean + row, middle);
             put(own_rstd + row, factor);
-        } else {
+        } else if (kind == WIDE) {
             mean[row] = middle;
             rstd[row] = factor;
         }
@@ -89,10 +107,12 @@ extern "C" __global__ void normalise(
             whole at = pack_at(k);
             if (at >= length) continue;
             Pack<scalar> pack;
+            accum slopes[WIDTH], levels[WIDTH];
+            scale.read(slopes, at, 1);
+            shift.read(levels, at, accum(-0.0));
 #pragma unroll
             for (int j = 0; j < WIDTH; ++j) {
-                accum value = (held[k * WIDTH + j] - middle) * factor;
-                pack.of[j] = made(value * scale.at(at + j, 1) + shift.at(at + j, accum(-0.0)));
+                pack.of[j] = made((held[k * WIDTH + j] - middle) * factor * slopes[j] + levels[j]);
             }
             *(Pack<scalar>*)(y + at) = pack;
         }

@@ -29,20 +29,27 @@ extern "C" __global__ void softmax_rows(const scalar* x, scalar* y, whole rows, 
     if (row >= rows) return;  // a whole warp, or a whole block
     x += row * length;
     y += row * length;
-    Running found;
-    if (is_held(x, length)) {
+    if (is_held(x, length) && together(y)) {
         accum held[HELD], largest = -infinity(), total = 0;
         hold(held, x, length, -infinity());
 #pragma unroll
         for (int i = 0; i < HELD; ++i) largest = held[i] > largest ? held[i] : largest;
-        found.largest = row_max(largest);
+        largest = row_max(largest);
+        // Of -infinity only, and with a nan or infinity, all are nan.
+        if (logarithm) {
 #pragma unroll
-        for (int i = 0; i < HELD; ++i) total += held[i] == -infinity() ? accum(0) : exp(held[i] - found.largest);
-        found.total = row_sum(total);
-        release(y, length, [&](int i) { return answer(held[i], found, logarithm); });
+            for (int i = 0; i < HELD; ++i) total += exp(held[i] -= largest);
+            total = log(row_sum(total));
+            release(y, length, [&](int i) { return held[i] - total; });
+        } else {
+#pragma unroll
+            for (int i = 0; i < HELD; ++i) total += held[i] = exp(held[i] - largest);
+            total = accum(1) / row_sum(total);
+            release(y, length, [&](int i) { return held[i] * total; });
+        }
         return;
     }
-    Running mine = {-infinity(), 0};
+    Running mine = {-infinity(), 0}, found;
     for (whole i = threadIdx.x; i < length; i += blockDim.x) take(mine, load(x[i]));
     found.largest = row_max(mine.largest);
     // The sum of a thread whose elements were -infinity or nan, if any, is 0 or nan.
