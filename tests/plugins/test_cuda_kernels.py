@@ -327,7 +327,8 @@ WITHOUT_DIMS: list[Callable[[Any, Any], Any]] = [
     lambda x, at: x.norm(), lambda x, at: x.cumsum(0),
 ]  # fmt: skip
 SHARED: list[Callable[[Any, Any], Any]] = [
-    lambda x, at: x.var([0, 2]), lambda x, at: turnout.linalg.vector_norm(x, 3, 1),
+    lambda x, at: x.var([0, 2]), lambda x, at: x.sum([0, 2]), lambda x, at: x[:1].expand(3, 4, 5).amax(0),
+    lambda x, at: turnout.linalg.vector_norm(x, 3, 1),
     lambda x, at: x.reshape(-1)[:1].expand(40_000).max(0), lambda x, at: x.reshape(-1)[:1].expand(40_000).cumsum(0),
     lambda x, at: at.argmax(0), lambda x, at: x.reshape(-1)[:1].expand(2049).sort(stable=True), lambda x, at: at.sort(),
     lambda x, at: turnout.cummax(at, 0),

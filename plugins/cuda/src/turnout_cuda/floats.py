@@ -14,7 +14,10 @@ _COMPUTED = {dtype.name: wide.name for dtype, wide in dtypes.WIDE.items()}
 def kind(*arrays: Any) -> str | None:
     """The name of the dtype of all the arrays, None where they differ or raw kernels do not compute in it."""
     name: str = name_of(arrays[0])
-    return name if name in DTYPES and all(name_of(array) == name for array in arrays) else None
+    for array in arrays[1:]:
+        if name_of(array) != name:
+            return None
+    return name if name in DTYPES else None
 
 
 def computed(name: str) -> str:

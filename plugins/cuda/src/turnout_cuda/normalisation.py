@@ -216,8 +216,10 @@ class _Batches(Kernels):
 
     def serves(self, input: Any, *parameters: Any) -> bool:
         """Whether the arrays are what the kernels take."""
-        fits = input.ndim >= 2 and input.size and kind(input) is not None and _whole(input) and _floats(*parameters)
-        return bool(fits) and all(p is None or p.shape == input.shape[1:2] for p in parameters)
+        if input.ndim < 2 or not input.size or kind(input) is None or not input.flags.c_contiguous:
+            return False
+        channels = input.shape[1:2]
+        return not [p for p in parameters if p is not None and (p.shape != channels or name_of(p) not in DTYPES)]
 
     def training(
         self, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float

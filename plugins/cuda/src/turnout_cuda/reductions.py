@@ -20,10 +20,8 @@ _COLUMN_BLOCK = (32, 8)  # as in the text: columns, and threads for each
 FEW_ROWS, LONG_ROW = 64, 1 << 15
 FEW_COLUMNS, LONG_COLUMN = 1 << 10, 1 << 12
 _LONG_FOLD = 1 << 10  # a column that a second launch is worth
-_THREADS = 256
-_BLOCKS = 512  # of folds, so many are enough
-_PARTS = 1024  # blocks of lines that are cut, of 256 threads, and the elements that each of these has at least
-_LEAST = 16
+_BLOCKS, _PARTS = 1 << 10, 1 << 11  # blocks that keep a GPU busy, and those of all lines together that are cut
+_THREADS, _LEAST = 256, 16  # of a block with a part of a line, and the elements of each of its threads
 _LARGEST, _SMALLEST, _LARGEST_SIZE, _SUM, _SUM_OF_SIZES, _SUM_OF_SQUARES, _ROOT = range(7)
 _ORDERS = {1: _SUM_OF_SIZES, 2: _ROOT, inf: _LARGEST_SIZE}
 
@@ -41,6 +39,22 @@ def lines(self: Any, dim: Any) -> Lines | None:
     return prod(self.shape[:first]), prod(self.shape[first:last]), prod(self.shape[last:])
 
 
+def laid(self: Any, dim: Any) -> tuple[Any, Lines | None]:
+    """The array with its dims in the order in which they lie in memory, and its lines, if those that are left keep their order;
+    else the array itself. An array that repeats is left to CuPy: a copy could be larger than the memory."""
+    if self.flags.c_contiguous:
+        return self, lines(self, dim)
+    if 0 in self.strides:
+        return self, None
+    order = sorted(range(self.ndim), key=lambda d: -self.strides[d])
+    dims = dims_of(self.ndim, dim)
+    left = [d for d in order if d not in dims]
+    moved = self.transpose(order)
+    if left != sorted(left) or not moved.flags.c_contiguous:
+        return self, lines(self, dim)
+    return moved, lines(moved, [order.index(d) for d in dims])
+
+
 def is_idle(outer: int, length: int, inner: int) -> bool:
     """Whether the kernels would keep only a small part of a GPU busy, for long."""
     if inner == 1:
@@ -50,10 +64,9 @@ def is_idle(outer: int, length: int, inner: int) -> bool:
 
 def parts_of(outer: int, length: int, inner: int) -> int:
     """Into how many parts each line of a fold is cut; 1 where one launch is as good."""
-    columns = outer * inner
-    blocks, each = (outer, _THREADS * _LEAST) if inner == 1 else (-(-columns // _COLUMN_BLOCK[0]), _COLUMN_BLOCK[1] * _LEAST)
-    idle = outer < FEW_ROWS and length > LONG_ROW if inner == 1 else blocks < _BLOCKS and length > _LONG_FOLD
-    return min(-(-_PARTS // blocks), -(-length // each)) if idle else 1
+    width, steps = _COLUMN_BLOCK
+    blocks, long, each = (outer, LONG_ROW, _THREADS) if inner == 1 else (-(-outer * inner // width), _LONG_FOLD, steps)
+    return min(-(-_PARTS // blocks), -(-length // (each * _LEAST))) if blocks < _BLOCKS and length > long else 1
 
 
 def kernels(xp: Any, programs: Programs) -> Table:
@@ -130,17 +143,17 @@ def kernels(xp: Any, programs: Programs) -> Table:
         return arrays.deliver(made, out)
 
     def summed(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
-        found = lines(self, dim) if kind(self, out) else None
-        return NotImplemented if found is None else fold(self, found, _SUM, out)
+        x, found = laid(self, dim) if kind(self, out) else (self, None)
+        return NotImplemented if found is None else fold(x, found, _SUM, out)
 
     def mean(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
-        found = lines(self, dim) if kind(self, out) else None
-        return NotImplemented if found is None else fold(self, found, _SUM, out, found[1])
+        x, found = laid(self, dim) if kind(self, out) else (self, None)
+        return NotImplemented if found is None else fold(x, found, _SUM, out, found[1])
 
     def extreme(name: str, order: int) -> Any:
         def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
-            found = lines(self, dim) if kind(self, out) else None
-            return NotImplemented if found is None else fold(self, found, order, out)
+            x, found = laid(self, dim) if kind(self, out) else (self, None)
+            return NotImplemented if found is None else fold(x, found, order, out)
 
         kernel.__name__ = kernel.__qualname__ = name
         return kernel

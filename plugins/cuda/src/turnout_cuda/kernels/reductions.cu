@@ -292,6 +292,7 @@ extern "C" __global__ void fold_parts_of_columns(
 extern "C" __global__ void fold_total(const accum* parts, scalar* y, whole count, whole order, double divisor) {
     parts += (whole)blockIdx.x * count;
     accum mine = adds(order) ? accum(0) : -infinity();
+#pragma unroll 4
     for (whole i = threadIdx.x; i < count; i += blockDim.x) mine = adds(order) ? mine + parts[i] : larger_of(mine, parts[i]);
     mine = fold_of_row(mine, order);
     if (threadIdx.x == 0) put_fold(y + blockIdx.x, mine, order, divisor);

@@ -56,12 +56,13 @@ def different(shape: Shape, dim: int) -> T:
 
 SIX = Drawn((6, 6))
 LYING = [(6, lambda x: x.t()), (5, lambda x: x[::2, 1:]), (6, lambda x: x[:1].expand(6, 6)), (5, lambda x: x[1:, 1:].t())]
+DENSE = [*LYING[:2], LYING[3], (6, lambda x: x.reshape(2, 3, 6).permute(0, 2, 1))]  # no elements repeat
 AT = places((7,), 3)
 
 
-def lying(operator: str, call: Callable[..., Sample]) -> list[Row]:
+def lying(operator: str, call: Callable[..., Sample], views: list[Any] = LYING) -> list[Row]:
     """The row of `call(matrix, length of its rows)`."""
-    return rows(operator, *[call(Seen(SIX, view), length) for length, view in LYING], in_turn=1)
+    return rows(operator, *[call(Seen(SIX, view), length) for length, view in views], in_turn=1)
 
 
 def running(lines: list[tuple[Shape, int]]) -> list[Row]:
@@ -103,7 +104,7 @@ ROWS: list[Row] = [
     *lying("index.Tensor", lambda x, _: S(x, [None, AT])), *lying("index_select", lambda x, _: S(x, 1, AT)),
     *lying("gather", lambda x, _: S(x, 0, places((12, 5), 3))), *lying("gather", lambda x, _: S(x, 1, places((3, 12), 3))),
     *lying("max.dim", lambda x, _: S(x, 0)), *lying("argmin", lambda x, _: S(x, 1)), *lying("var.correction", lambda x, _: S(x, [1])),
-    *lying("sum.dim_IntList", lambda x, _: S(x, [0])), *lying("logsumexp", lambda x, _: S(x, [1])), *lying("linalg_vector_norm", lambda x, _: S(x)), *lying("cumsum", lambda x, _: S(x, 0)), *lying("cumprod", lambda x, _: S(x, 1)),
+    *lying("sum.dim_IntList", lambda x, _: S(x, [0]), DENSE), *lying("amax", lambda x, _: S(x, [1]), DENSE), *lying("logsumexp", lambda x, _: S(x, [1])), *lying("linalg_vector_norm", lambda x, _: S(x)), *lying("cumsum", lambda x, _: S(x, 0)), *lying("cumprod", lambda x, _: S(x, 1)),
     *lying("sort.stable", lambda x, _: S(x, stable=True, dim=0)), *lying("sort.stable", lambda x, _: S(x, stable=True, dim=1)),
 ]
 # fmt: on
