@@ -40,6 +40,7 @@ LIMITS: dict[str, tuple[int, int]] = {
     "F.gelu(x)": (6, 9),                "m.softmax(x, -1)": (8, 10),         "F.layer_norm(x, (64,), w, w)": (11, 22),
     "m.matmul(x, y)": (8, 21),          "x.sum()": (6, 9),                   "x.sum(1)": (7, 11),
     "x.var(1)": (10, 12),               "x.add_(y)": (19, 7),                "x.relu_()": (19, 7),
+    "F.avg_pool2d(i, 2)": (8, 9),       "F.max_pool2d(i, 2)": (10, 15),      "F.interpolate(i, scale_factor=2)": (26, 24),
 }
 # fmt: on
 WARM = 5  # calls before: the first ones compile, resolve and plan
@@ -74,10 +75,10 @@ def small_calls() -> Iterator[tuple[str, tuple[int, int]]]:
     """What each small call does."""
     with pretended():
         x, y = (turnout.randn(64, 64, device="pretended") for _ in range(2))
-        w = turnout.ones(64, device="pretended")
+        w, images = turnout.ones(64, device="pretended"), turnout.ones(1, 4, 32, 32, device="pretended")
         turnout.zeros(1 << 20, device="pretended")  # more than the calls have at once: memory is counted as in a program
         for statement in LIMITS:
-            names = {"x": x, "y": y, "w": w, "m": turnout, "F": F}
+            names = {"x": x, "y": y, "w": w, "i": images, "m": turnout, "F": F}
             yield statement, counted(eval(f"lambda: {statement}", names))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.errors import ArgumentError, ModeError
 from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten import operators as aten
 from turnout_aten.composites.images import scaled_size
 from turnout_aten.errors import arguments as texts
 from turnout_aten.functions.docstrings import describe
@@ -99,9 +100,8 @@ def _size_and_scales(input: Tensor, ndim: int, size: Any, scale_factor: Any) -> 
 
 
 def _upsampled(name: str, *args: Any) -> Tensor:
-    from turnout.registry.namespaces import ops
-
-    return getattr(ops.aten, name).vec(*args)
+    made: Tensor = getattr(aten, f"{name}__vec")(*args)
+    return made
 
 
 def _area(input: Tensor, ndim: int, size: Any, scales: Any) -> Tensor:
