@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -137,6 +138,8 @@ EACH: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]] = [
     *[(stem, 2, (), {"alpha": alpha}) for stem in ("add", "sub") for alpha in (1, -0.5)],
     *[(stem, 2, (), {}) for stem in ("mul", "div")],
     *[(stem, 3, (number,), {}) for stem in ("addcmul", "addcdiv") for number in (0.5, [1, 2.0, -3, 0.25])],
+    *[("lerp", 2, (number,), {}) for number in (0.25, 0.75, [0, 1, 0.5, -2.0])],
+    ("lerp", 3, (), {}),
     *[(stem, 1, (number,), {}) for stem in ("add", "sub", "mul", "div") for number in (3, [1.5, 2, -3, 4])],
     *[(stem, 1, (), {}) for stem in ("sqrt", "neg", "abs", "reciprocal")],
 ]
@@ -158,6 +161,44 @@ def of_lists(case: Any, t: Devices, suffix: str = "") -> Any:
 def test_a_function_of_lists_is_one_kernel_and_gives_what_cpu_gives(case: Any, dtype: str, backend: Any) -> None:
     for suffix in ("", "_"):
         assert launched_by(lambda t, suffix=suffix: of_lists(case, t, suffix), dtype) == ["each_element"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lists_may_begin_at_any_element(dtype: str, backend: Any) -> None:
+    def run(t: Devices) -> Any:
+        x, y, held = ([t(numbers((4301,), seed + i))[first:] for i, first in enumerate((1, 0, 2))] for seed in (1, 4, 7))
+        aten._foreach_lerp_(x, y, 0.25)
+        aten._fused_sgd_(x, y, held, **SGD)
+        return x, held
+
+    assert launched_by(run, dtype, precision(dtype)) == ["each_element", "sgd_step"]
+
+
+def test_a_list_of_new_arrays_is_not_taken_for_one_that_is_gone(backend: Any) -> None:
+    here, _ = makers("float32")
+    for length in range(1, 40):
+        x = [here(np.full(length + i, float(length))) for i in range(3)]
+        aten._foreach_add_(x, 1.0)
+        assert [each.tolist() for each in x] == [[length + 1.0] * (length + i) for i in range(3)]
+        del x  # the identities of its arrays are free
+
+
+def test_a_long_list_takes_no_more_frames_than_a_short_one(backend: Any) -> None:
+    here, _ = makers("float32")
+
+    def frames(length: int) -> int:
+        lists = [[here(np.ones(3)) for _ in range(length)] for _ in range(3)]
+        seen = []
+        for _ in range(3):
+            aten._fused_sgd_(*lists, **SGD)
+        sys.setprofile(lambda frame, event, argument: seen.append(frame) if event == "call" else None)
+        try:
+            aten._fused_sgd_(*lists, **SGD)
+        finally:
+            sys.setprofile(None)
+        return len(seen)
+
+    assert frames(60) == frames(2)
 
 
 def test_what_is_only_read_may_occur_twice(backend: Any) -> None:

@@ -9,21 +9,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnout_cuda.lists import Tables
-from turnout_cuda.programs import Programs, name_of
+from turnout_cuda.programs import Programs
 
 Table = dict[str, Any]
 _CHUNK_THREADS = 256
 
 # Cases of the kernel.
-_ADD, _SUB, _MUL, _DIV, _ADDCMUL, _ADDCDIV, _SQRT, _NEG, _ABS, _RECIPROCAL = range(10)
+_ADD, _SUB, _MUL, _DIV, _ADDCMUL, _ADDCDIV, _LERP, _SQRT, _NEG, _ABS, _RECIPROCAL = range(11)
 _BINARY = {"List": 1, "Scalar": 0, "ScalarList": 0}
 _TERNARY = {"Scalar": 2, "ScalarList": 2}
+_BETWEEN = {"List": 2, "Scalar": 1, "ScalarList": 1}
 _UNARY = {"": 0}
 # fmt: off
 # Operator -> its case, and its overloads with the number of lists beside the first one.
 _ROWS = {
     "add": (_ADD, _BINARY), "sub": (_SUB, _BINARY), "mul": (_MUL, _BINARY), "div": (_DIV, _BINARY),
-    "addcmul": (_ADDCMUL, _TERNARY), "addcdiv": (_ADDCDIV, _TERNARY),
+    "addcmul": (_ADDCMUL, _TERNARY), "addcdiv": (_ADDCDIV, _TERNARY), "lerp": (_LERP, _BETWEEN),
     "sqrt": (_SQRT, _UNARY), "neg": (_NEG, _UNARY), "abs": (_ABS, _UNARY), "reciprocal": (_RECIPROCAL, _UNARY),
 }
 # fmt: on
@@ -54,16 +55,21 @@ def _row(name: str, tables: Tables, programs: Programs, case: int, count: int) -
         number: Any = rest[0] if rest else 1
         each = isinstance(number, (list, tuple))
         numbers: Sequence[Any] = number if each else (number,)
-        if not all(map(_is_number, numbers)) or (each and len(numbers) != len(self_)) or not tables.serves(lists):
+        if not all(map(_is_number, numbers)) or (each and len(numbers) != len(self_)):
             return NotImplemented
-        made = self_ if in_place else [xp.empty(a.shape, a.dtype) for a in self_]
-        found = tables.of([made, *lists], (0,))
+        columns = tables.columns(lists)
+        if columns is None:
+            return NotImplemented
+        made, column = self_, columns[0]
+        if not in_place:
+            made = [xp.empty(a.shape, a.dtype) for a in self_]
+            column = column._replace(addresses=tuple([a.data.ptr for a in made]))
+        found = tables.of([column, *columns], (0,))
         if found is None:
             return NotImplemented
-        rows, blocks = found
-        scalars = xp.asarray([float(n) for n in numbers], "float64") if each else rows.view("float64").reshape(-1)
-        args = (rows, blocks, scalars, int(each), case, count, float(numbers[0]))
-        programs.start("each_element", name_of(self_[0]), (len(blocks),), (_CHUNK_THREADS,), args)
+        scalars = xp.asarray([float(n) for n in numbers], "float64") if each else found.doubles
+        args = (found.rows, found.blocks, scalars, int(each), case, count, float(numbers[0]))
+        programs.start("each_element", column.dtype, (found.grid,), (_CHUNK_THREADS,), args)
         return None if in_place else list(made)
 
     kernel.__name__ = kernel.__qualname__ = f"each_{name}"

@@ -1,69 +1,109 @@
 """Lists of tensors as one kernel takes them: a table of addresses on the device, kept as long as calls have the same tensors.
 
 A table holds numbers, so it keeps no tensor alive. A kernel handles all tensors at once, where a loop over them may read what it
-has written: lists with memory that overlaps are not served.
+has written: lists with memory that overlaps are not served. To ask an array how it lies takes the host longer than a kernel needs
+to write it, so a list that comes again is known by the identities of its arrays, as long as all of them live.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
 from turnout.config.lock import new_lock
-from turnout_cuda.floats import kind
-from turnout_cuda.programs import name_of
+from turnout_cuda.programs import DTYPES, name_of
 from turnout_cuda.recordings import CURRENT
 
 Arrays = Sequence[Any]
 _CHUNK = 4096  # as in kernels/optimisers.cu
-_KEPT = 64  # tables
+_KEPT = 64  # tables, and lists
 _COLUMNS = 7  # of a table: addresses, steps and sizes
 
 
+class Column(NamedTuple):
+    """A list of contiguous arrays of one dtype on one device."""
+
+    addresses: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    sizes: tuple[int, ...]
+    dtype: str
+    itemsize: int
+    device: int
+
+
+class Table(NamedTuple):
+    """What kernels read on the device: the rows of tensors, also as floats, which stand for numbers that are not given; and the
+    row and the first element of each block of a grid."""
+
+    rows: Any
+    doubles: Any
+    floats: Any
+    blocks: Any
+    grid: int
+
+
 class Tables:
-    """The tables of an array module `xp`: (table, blocks) for lists of arrays."""
+    """The tables of an array module `xp`."""
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp
         self._lock = new_lock()
-        self._tables: OrderedDict[tuple[Any, ...], tuple[Any, Any] | None] = OrderedDict()
+        self._tables: OrderedDict[tuple[Any, ...], Table | None] = OrderedDict()
+        self._columns: OrderedDict[tuple[int, ...], tuple[Column | None, list[Any]]] = OrderedDict()
 
-    def serves(self, lists: Sequence[Arrays], counts: Arrays = ()) -> bool:
-        """Whether all are contiguous arrays of the current device, of one dtype, and those of a place in the lists of one shape.
+    def _column(self, arrays: Arrays) -> Column | None:
+        """The list as a column, if it is one."""
+        key = tuple(map(id, arrays))
+        found = self._columns.get(key)
+        if found is None:
+            columns = self._columns
 
-        `counts` are arrays of one float32 each.
+            def forget(_: Any) -> None:
+                columns.pop(key, None)  # before the identity is another array's
+
+            if any([a.__class__ is not self.xp.ndarray for a in arrays]):  # noqa: C419 - no frames of a generator
+                return None
+            found = _seen(arrays), [ref(a, forget) for a in arrays]
+            with self._lock:
+                columns[key] = found
+                if len(columns) > _KEPT:
+                    columns.popitem(last=False)
+        return found[0]
+
+    def columns(self, lists: Sequence[Arrays]) -> list[Column] | None:
+        """The lists as columns of the current device, if all are of one dtype of floats, and arrays at one place of one shape."""
+        found = [self._column(each) for each in lists]
+        first = found[0]
+        if first is None or first.dtype not in DTYPES or first.device != self.xp.cuda.runtime.getDevice():
+            return None
+        alike: list[Column] = []
+        for each in found:
+            if each is None or each.shapes != first.shapes or each.dtype != first.dtype or each.device != first.device:
+                return None
+            alike.append(each)
+        return alike
+
+    def counts(self, arrays: Arrays, beside: Column) -> tuple[int, ...] | None:
+        """The addresses of one float32 for each array of a column."""
+        found = self._column(arrays)
+        if found is None or found.dtype != "float32" or found.device != beside.device:
+            return None
+        return found.addresses if found.sizes == (1,) * len(beside.sizes) else None
+
+    def of(self, columns: Sequence[Column], written: Sequence[int], steps: tuple[int, ...] = ()) -> Table | None:
+        """The table of columns that are alike; None where memory overlaps that is written, and for no elements.
+
+        `written` are the places of the columns that the kernel writes, `steps` the addresses of counts.
         """
-        first = lists[0]
-        where, array_type = self.xp.cuda.runtime.getDevice(), self.xp.ndarray
-        if not first or any(len(each) != len(first) for each in lists) or (counts and len(counts) != len(first)):
-            return False
-        for group in (*zip(*lists, strict=True), counts):
-            if any(a.__class__ is not array_type or a.device.id != where for a in group):
-                return False
-        if kind(*[a for each in lists for a in each]) is None:
-            return False
-        for group in zip(*lists, strict=True):
-            shape = group[0].shape
-            if any(a.shape != shape or not a.flags.c_contiguous for a in group):
-                return False
-        return all(name_of(a) == "float32" and a.size == 1 for a in counts)
-
-    def of(self, lists: Sequence[Arrays], written: Sequence[int], counts: Arrays = ()) -> tuple[Any, Any] | None:
-        """The table of lists that are served; None where memory overlaps that is written, and for no elements.
-
-        `written` are the places of the lists that the kernel writes.
-        """
-        addresses = [[a.data.ptr for a in each] for each in lists]
-        steps = [a.data.ptr for a in counts] or [0] * len(lists[0])
-        sizes = [a.size for a in lists[0]]
-        where = self.xp.cuda.runtime.getDevice()
-        key = (where, lists[0][0].dtype.itemsize, tuple(written), *map(tuple, addresses), tuple(steps), tuple(sizes))
+        first, addresses = columns[0], tuple([each.addresses for each in columns])
+        key = (first.device, first.dtype, tuple(written), addresses, steps, first.sizes)
         with self._lock:
             if key not in self._tables:
-                self._tables[key] = self._made(key[1], written, addresses, steps, sizes)
+                self._tables[key] = self._made(first.itemsize, written, addresses, steps, first.sizes)
                 if len(self._tables) > _KEPT:
                     self._tables.popitem(last=False)
             self._tables.move_to_end(key)
@@ -73,22 +113,39 @@ class Tables:
         return found
 
     def _made(
-        self, itemsize: int, written: Sequence[int], addresses: list[list[int]], steps: list[int], sizes: list[int]
-    ) -> tuple[Any, Any] | None:
+        self, itemsize: int, written: Sequence[int], addresses: Sequence[tuple[int, ...]], steps: tuple[int, ...],
+        sizes: tuple[int, ...],
+    ) -> Table | None:  # fmt: skip
         spans = [
             (ptr, ptr + size * itemsize, i, place in written)
             for place, column in enumerate(addresses)
             for i, (ptr, size) in enumerate(zip(column, sizes, strict=True))
             if size
         ]
-        spans += [(ptr, ptr + 4, -1, False) for ptr in steps if ptr]
-        if not spans or not _is_apart(spans):
+        if not spans:
             return None
-        columns = [*addresses, *[[0] * len(sizes)] * (_COLUMNS - 2 - len(addresses)), steps, sizes]
+        spans += [(ptr, ptr + 4, -1, False) for ptr in steps]
+        if not _is_apart(spans):
+            return None
+        none = (0,) * len(sizes)
+        columns = [*addresses, *[none] * (_COLUMNS - 2 - len(addresses)), steps or none, sizes]
         blocks = [(i, start) for i, size in enumerate(sizes) for start in range(0, size, _CHUNK)]
-        rows = [list(row) for row in zip(*columns, strict=True)]
+        given = [list(row) for row in zip(*columns, strict=True)]
         made = CURRENT.recording.constant if CURRENT.recording is not None else self.xp.asarray
-        return made(np.asarray(rows, "int64")), made(np.asarray(blocks, "int64"))
+        rows = made(np.asarray(given, "int64"))
+        doubles, floats = (rows.view(kind).reshape(-1) for kind in ("float64", "float32"))
+        return Table(rows, doubles, floats, made(np.asarray(blocks, "int64")), len(blocks))
+
+
+def _seen(arrays: Arrays) -> Column | None:
+    """The column of arrays, none of which was asked before."""
+    if not arrays:
+        return None
+    dtype, where = arrays[0].dtype, arrays[0].device.id
+    if any([a.dtype != dtype or a.device.id != where or not a.flags.c_contiguous for a in arrays]):  # noqa: C419 - as above
+        return None
+    shapes, sizes = tuple([a.shape for a in arrays]), tuple([a.size for a in arrays])
+    return Column(tuple([a.data.ptr for a in arrays]), shapes, sizes, name_of(arrays[0]), dtype.itemsize, where)
 
 
 def _is_apart(spans: list[tuple[int, int, int, bool]]) -> bool:

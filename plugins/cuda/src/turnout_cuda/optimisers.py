@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnout_cuda.lists import Tables
-from turnout_cuda.programs import Programs, name_of
+from turnout_cuda.lists import Table, Tables
+from turnout_cuda.programs import Programs
 
-Table = dict[str, Any]
 Arrays = Sequence[Any]
 
 
-def kernels(xp: Any, programs: Programs) -> Table:
+def kernels(xp: Any, programs: Programs) -> dict[str, Any]:
     """The rows of this module."""
     steps = _Steps(xp, programs)
-    table: Table = {}
+    table: dict[str, Any] = {}
     for name, row in (
         ("_fused_adam_", steps.adam(decoupled=False)), ("_fused_adamw_", steps.adam(decoupled=True)),
         ("_fused_sgd_", steps.sgd), ("_fused_adagrad_", steps.adagrad),
@@ -30,28 +29,28 @@ class _Steps:
         self.programs = programs
         self.tables = Tables(xp)
 
-    def table(self, lists: Sequence[Arrays], counts: Arrays, grad_scale: Any) -> tuple[Any, Any] | None:
-        """The table of lists of parameters, gradients and states; None if a kernel does not serve them."""
-        if not self.tables.serves(lists, counts):
+    def table(self, lists: Sequence[Arrays], counts: Arrays | None, grad_scale: Any) -> tuple[str, Table] | None:
+        """The dtype and the table of lists of parameters, gradients and states; None if a kernel does not serve them."""
+        columns = self.tables.columns(lists)
+        steps = () if counts is None or columns is None else self.tables.counts(counts, columns[0])
+        if columns is None or steps is None:
             return None
         written = [place for place in range(len(lists)) if place != 1 or grad_scale is not None]
-        return self.tables.of(lists, written, counts)
+        made = self.tables.of(columns, written, steps)
+        return None if made is None else (columns[0].dtype, made)
 
     def start(
-        self, name: str, dtype: str, table: tuple[Any, Any], rate: Any, grad_scale: Any, found_inf: Any, ints: Sequence[int],
+        self, name: str, given: tuple[str, Table], rate: Any, grad_scale: Any, found_inf: Any, ints: Sequence[int],
         numbers: Sequence[float],
     ) -> None:  # fmt: skip
         """Start a kernel; rate, scale and `found_inf` may be arrays, and the rate may be a number."""
-        rows, blocks = table
-        none = rows.view("float64")
+        dtype, table = given
         on_device = hasattr(rate, "dtype")
-        rates = rate.astype("float64").reshape(1) if on_device else none.reshape(-1)
-        scale, found = (
-            none.view("float32").reshape(-1) if a is None else a.astype("float32").reshape(1) for a in (grad_scale, found_inf)
-        )
+        rates = rate.astype("float64").reshape(1) if on_device else table.doubles
+        scale, found = (table.floats if a is None else a.astype("float32").reshape(1) for a in (grad_scale, found_inf))
         flags = (int(on_device), int(grad_scale is not None), int(found_inf is not None))
-        args = (rows, blocks, rates, scale, found, *flags, *ints, 0.0 if on_device else float(rate), *map(float, numbers))
-        self.programs.start(name, dtype, (len(blocks),), (256,), args)
+        args = (table.rows, table.blocks, rates, scale, found, *flags, *ints, 0.0 if on_device else float(rate))
+        self.programs.start(name, dtype, (table.grid,), (256,), (*args, *map(float, numbers)))
 
     # ---- rows
 
@@ -64,12 +63,12 @@ class _Steps:
             found_inf: Any,
         ) -> Any:  # fmt: skip
             lists = [self_, grads, exp_avgs, exp_avg_sqs, *([max_exp_avg_sqs] if amsgrad else [])]
-            table = self.table(lists, state_steps, grad_scale) if len(state_steps) == len(self_) else None
+            table = self.table(lists, state_steps, grad_scale)
             if table is None:
                 return NotImplemented
             ints = (int(amsgrad), int(maximize), int(decoupled))
             numbers = (beta1, beta2, weight_decay, eps)
-            self.start("adam_step", name_of(self_[0]), table, lr, grad_scale, found_inf, ints, numbers)
+            self.start("adam_step", table, lr, grad_scale, found_inf, ints, numbers)
             return None
 
         kernel.__name__ = kernel.__qualname__ = "adamw" if decoupled else "adam"
@@ -79,21 +78,21 @@ class _Steps:
         self, self_: Arrays, grads: Arrays, momentum_buffer_list: Arrays, weight_decay: float, momentum: float, lr: Any,
         dampening: float, nesterov: bool, maximize: bool, is_first_step: bool, grad_scale: Any, found_inf: Any,
     ) -> Any:  # fmt: skip
-        table = self.table([self_, grads, *([momentum_buffer_list] if momentum else [])], (), grad_scale)
+        table = self.table([self_, grads, *([momentum_buffer_list] if momentum else [])], None, grad_scale)
         if table is None:
             return NotImplemented
         ints = (int(nesterov), int(maximize), int(is_first_step))
         numbers = (momentum, dampening, weight_decay)
-        self.start("sgd_step", name_of(self_[0]), table, lr, grad_scale, found_inf, ints, numbers)
+        self.start("sgd_step", table, lr, grad_scale, found_inf, ints, numbers)
         return None
 
     def adagrad(
         self, self_: Arrays, grads: Arrays, state_sums: Arrays, state_steps: Arrays, lr: Any, lr_decay: float,
         weight_decay: float, eps: float, maximize: bool, grad_scale: Any, found_inf: Any,
     ) -> Any:  # fmt: skip
-        table = self.table([self_, grads, state_sums], state_steps, grad_scale) if len(state_steps) == len(self_) else None
+        table = self.table([self_, grads, state_sums], state_steps, grad_scale)
         if table is None:
             return NotImplemented
         numbers = (lr_decay, weight_decay, eps)
-        self.start("adagrad_step", name_of(self_[0]), table, lr, grad_scale, found_inf, (int(maximize),), numbers)
+        self.start("adagrad_step", table, lr, grad_scale, found_inf, (int(maximize),), numbers)
         return None

@@ -84,12 +84,15 @@ def register_gradients(library: Registrations, backend: CUDABackend) -> None:
 def _unless_replaced(name: str, fn: Callable[..., Any], key: str, library: Registrations) -> Callable[..., Any]:
     """A raw kernel for lists, which leaves calls to the loop where somebody else has a kernel for the operator of one tensor."""
 
+    packets, own = element_operators(name), library.name
+
     def kernel(*args: Any) -> Any:
-        for packet in element_operators(name):
+        for packet in packets:
             found = library.registry.packet("aten", packet)
             for op in () if found is None else found.attached.values():
-                if any(each.library is None or each.library.name != library.name for each in op.kernels.get(key, ())):
-                    return NotImplemented
+                for each in op.kernels.get(key, ()):
+                    if each.library is None or each.library.name != own:
+                        return NotImplemented
         return fn(*args)
 
     kernel.__wrapped__ = fn  # type: ignore[attr-defined]  # so that `explain` names the function that computes

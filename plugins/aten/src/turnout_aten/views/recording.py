@@ -127,7 +127,9 @@ def counting_writes(op: Operator, mutated: tuple[int, ...]) -> Callable[..., Any
         for i in mutated:
             written = args[i]
             for tensor in written if isinstance(written, (list, tuple)) else (written,):
-                if isinstance(tensor, Tensor):
+                if tensor.__class__ is Tensor and tensor.storage is None:  # without a frame for each tensor of a list
+                    tensor.ver += 1
+                elif isinstance(tensor, Tensor):
                     tensor.bump_version()
         return result
 
