@@ -113,7 +113,7 @@ LAUNCHES = {operator: kernels.split() for operators, kernels in _ROWS.items() fo
 # Kernels that the samples cannot launch: those of generators, of gradients of composed operators, and of lists of tensors, which
 # operators write.
 OF_GRADIENTS = {"rms_backward", "softmax_of_scores_backward"}
-ELSEWHERE = {"random_words", "random_uniform", "random_normal", "random_dropout"}
+ELSEWHERE = {f"random_{each}" for each in ("words", "integers", "uniform", "normal", "bernoulli", "dropout")}
 OF_ROWS = {f"{kernel}_of_row" for kernel in ELSEWHERE}  # the same in recorded work
 OF_LISTS = {"adam_step", "sgd_step", "adagrad_step", "each_element"}
 

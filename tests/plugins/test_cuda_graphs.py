@@ -164,7 +164,7 @@ def test_threads_replay_one_after_the_other(backend: Any, monkeypatch: pytest.Mo
 
 def test_recorded_draws_are_those_that_come_next(backend: Any) -> None:
     def draw() -> Any:
-        made = [turnout.empty(3, device="cuda").bernoulli_(0.5)]
+        made = [turnout.empty(3, device="cuda").bernoulli_(0.5), turnout.randint(-2, 9, (3,), device="cuda")]
         for dtype in [getattr(turnout, name) for name in DTYPES]:
             made += [turnout.rand(3, device="cuda", dtype=dtype), turnout.randn(3, device="cuda", dtype=dtype)]
             made += turnout.native_dropout(turnout.ones(9, device="cuda", dtype=dtype), 0.5, True)

@@ -19,7 +19,21 @@ import cupy_stand_in
 import emulated_cuda
 import numpy as np
 import pytest
-from cuda_launches import ELSEWHERE, LAUNCHES, OF_GRADIENTS, OF_LISTS, OF_ROWS, Devices, agree, check, numbers, recorded
+from cuda_launches import (
+    ELSEWHERE,
+    LAUNCHES,
+    OF_GRADIENTS,
+    OF_LISTS,
+    OF_ROWS,
+    TOLERANCES,
+    Devices,
+    agree,
+    check,
+    flat,
+    numbers,
+    recorded,
+    work,
+)  # fmt: skip
 from known_words import check_words
 from pretended_cuda import pretended
 
@@ -366,26 +380,68 @@ def test_other_calls_launch_nothing(
 # ---- random numbers
 
 
-def draw(device: str) -> list[Any]:
-    """Numbers of each distribution, and what dropout keeps."""
+def draw(device: str) -> tuple[list[Any], list[Any]]:
+    """Numbers of each distribution and what dropout keeps; and normal numbers."""
     turnout.manual_seed(5)
-    made = [turnout.randint(0, 1000, (50,), device=device), turnout.rand(0, device=device)]
+    made, normal = [turnout.rand(0, device=device), turnout.randperm(9, device=device)], []
+    for low, high in ((0, 1), (0, 2), (-7, 1000), (5, 6), (0, 1 << 32), (-(1 << 31), 1 << 31), (-(1 << 63), 1 << 63)):
+        made += [turnout.randint(low, min(high, (1 << 63) - 1), (4, 13), device=device)]
+    made += [turnout.randint(0, 200, (9,), device=device, dtype=turnout.uint8), turnout.ones(7, device=device).random_(0, 5)]
     for dtype in (turnout.float16, turnout.bfloat16, turnout.float32, turnout.float64):
-        made += [turnout.rand(5_000, device=device, dtype=dtype), turnout.randn(37, 3, device=device, dtype=dtype)]
+        made += [turnout.rand(5_000, device=device, dtype=dtype)]
+        normal += [turnout.randn(37, 3, device=device, dtype=dtype)]
+        for x in (turnout.ones(1_001, device=device, dtype=dtype), turnout.ones(20, device=device, dtype=dtype)[1:18]):
+            made += [x.uniform_(-0.7, 2.9).clone(), x.uniform_().clone(), *[x.bernoulli_(p).clone() for p in (0.0, 0.3, 1.0)]]
+            normal += [x.normal_().clone(), x.normal_(3.0, 0.3).clone()]
+        normal += [turnout.ones(5, 3, device=device, dtype=dtype).t().normal_()]
         x = turnout.ones(300, device=device, dtype=dtype, requires_grad=True)
         kept, mask = turnout.native_dropout(x, 0.4, True)
         kept.sum().backward()
         made += [kept.detach(), mask, x.grad]
-    return [*made, F.dropout(turnout.ones(300, device=device), 0.4), F.dropout(turnout.ones(2, 3, device=device).t(), 0.9)]
+    made += [F.dropout(turnout.ones(300, device=device), 0.4), F.dropout(turnout.ones(2, 3, device=device).t(), 0.9)]
+    return made, normal
 
 
 def check_random_numbers(device: str) -> None:
     with recorded() as launched:
         found = draw(device)
     assert {name for name, _ in launched} >= ELSEWHERE
-    for got, want in zip(found, draw("cpu"), strict=True):
-        assert (got.dtype, got.shape) == (want.dtype, want.shape)
-        assert turnout.allclose(got.cpu().double(), want.double(), rtol=1e-5, atol=1e-6)
+    wanted = draw("cpu")
+    for got, want in zip(flat(found), flat(wanted), strict=True):
+        assert (got.dtype, got.shape, got.stride()) == (want.dtype, want.shape, want.stride())
+    assert [each.tolist() for each in found[0]] == [each.tolist() for each in wanted[0]]
+    for got, want in zip(found[1], wanted[1], strict=True):
+        tolerance = TOLERANCES[want.dtype.name]
+        assert turnout.allclose(got.cpu().double(), want.double(), rtol=tolerance, atol=tolerance)
+
+
+def test_random_numbers_are_written_by_one_kernel(backend: Any) -> None:
+    x = turnout.ones(33, device="pretended")
+    for call in (lambda: x.normal_(1.0, 2.0), lambda: x.uniform_(1.0, 2.0), lambda: x.bernoulli_(0.3)):
+        with recorded() as launched:
+            assert call() is x
+        assert len(launched) == 1
+    for make in (
+        lambda: turnout.randint(3, (5,), device="pretended"),
+        lambda: turnout.randn(5, device="pretended", dtype=turnout.bfloat16),
+    ):
+        with work() as found:
+            make()
+        assert len(found) == 1
+
+
+WRONG: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda x: x.normal_(0.0, -1.0), "normal_: std must not be negative, got -1.0"),
+    (lambda x: x.uniform_(2.0, 1.0), "uniform_: 'from' must not be greater than 'to', got 2.0 and 1.0"),
+    (lambda x: x.bernoulli_(1.5), "bernoulli: p must lie between 0 and 1, got 1.5"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), WRONG)
+def test_wrong_distributions_are_the_errors_that_they_are_on_cpu(call: Any, text: str, backend: Any) -> None:
+    for device in ("pretended", "cpu"):
+        with pytest.raises(turnout.errors.ArgumentError, match=re.escape(text)):
+            call(turnout.ones(3, device=device))
 
 
 def test_random_numbers_are_those_of_cpu(backend: Any) -> None:

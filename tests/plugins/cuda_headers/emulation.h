@@ -182,6 +182,10 @@ To bits_as(From from) {
     return to;
 }
 
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned __int128)a * b >> 64; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
+
 inline float __int_as_float(int bits) { return bits_as<float>(bits); }
 inline int __float_as_int(float value) { return bits_as<int>(value); }
 inline double __longlong_as_double(long long bits) { return bits_as<double>(bits); }

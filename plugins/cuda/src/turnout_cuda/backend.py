@@ -24,6 +24,7 @@ from turnout.errors import CallError
 from turnout_arrays import ArrayBackend
 from turnout_arrays.numbers import real_for
 from turnout_arrays.random import signed, start_of
+from turnout_aten.tensor.random import WORD
 from turnout_cuda.memory import Peaks
 from turnout_cuda.pointwise import convert
 from turnout_cuda.programs import DTYPES, name_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 Ints = tuple[int, ...]
+_AS_IT_IS = 1.0, -0.0  # scale of a random number, and what is added: 0.0 would change the sign of a zero
 _ON_HOST = 1  # cudaMemoryTypeHost, as `cudaPointerGetAttributes` says it
 
 
@@ -227,23 +229,31 @@ class CUDABackend(ArrayBackend):
         return None
 
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:
-        return self._drawn("random_words", shape, "uint64", seed, device, offset)
+        return self._drawn("random_words", shape, "uint64", seed, device, (offset,))
 
     def uniform(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
-        return self._drawn("random_uniform", shape, self.native[dtype], seed, device, offset) if dtype.name in DTYPES else None
+        if dtype.name not in DTYPES:
+            return None
+        return self._drawn("random_uniform", shape, self.native[dtype], seed, device, (offset,), _AS_IT_IS)
 
     def normal(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
         if dtype.name not in DTYPES:
             return None
-        return self._drawn("random_normal", shape, self.native[dtype], seed, device, offset, offset + prod(shape))
+        return self._drawn("random_normal", shape, self.native[dtype], seed, device, (offset, offset + prod(shape)), _AS_IT_IS)
 
-    def _drawn(self, kernel: str, shape: Ints, native: Any, seed: int, device: Device, *offsets: int) -> Any:
+    def integers(self, shape: Ints, seed: int, offset: int, low: int, span: int, device: Device) -> Any:
+        inverse = signed(WORD // span)
+        return self._drawn("random_integers", shape, "int64", seed, device, (offset,), (inverse, span, low))
+
+    def _drawn(
+        self, kernel: str, shape: Ints, native: Any, seed: int, device: Device, offsets: Ints, rest: tuple[float, ...] = ()
+    ) -> Any:
         """A new array that a raw kernel draws, from words that begin at these offsets of a stream."""
         with self._on(device):
             made = self.xp.empty(shape, native)
             if made.size:
-                kind = "float32" if made.dtype.kind == "u" else name_of(made)
-                self.start_drawing(kernel, kind, (made,), made.size, device, seed, offsets)
+                kind = "float32" if made.dtype.kind in "iu" else name_of(made)
+                self.start_drawing(kernel, kind, (made,), made.size, device, seed, offsets, rest)
             return made
 
     def start_drawing(
@@ -259,7 +269,7 @@ class CUDABackend(ArrayBackend):
                 )
             starts = [start_of(seed, at) for at in offsets]
             state = [signed(word) for word in (*[first for first, _ in starts], starts[0][1])]
-            self.xp.programs.over_elements(kernel, kind, size, (*arrays, size, *state, *rest))
+            self.xp.programs.over_elements(kernel, kind, size, (*arrays, size, *state, *rest), packed=True)
         else:
             row = recording.drawn(device, seed, *offsets)
-            self.xp.programs.over_elements(f"{kernel}_of_row", kind, size, (*arrays, size, row, *rest))
+            self.xp.programs.over_elements(f"{kernel}_of_row", kind, size, (*arrays, size, row, *rest), packed=True)

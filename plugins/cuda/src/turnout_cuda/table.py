@@ -10,7 +10,6 @@ from turnout_cuda import (
     attention,
     biased_products,
     direct_convolutions,
-    dropout,
     foreach,
     images,
     indexing,
@@ -20,6 +19,7 @@ from turnout_cuda import (
     optimisers,
     pointwise,
     pooling,
+    random,
     reductions,
     scattering,
     softmax,
@@ -37,9 +37,9 @@ FAMILIES = (
 # Others -> what their rows are made with.
 _OTHERS: dict[Any, Callable[[CUDABackend], tuple[Any, ...]]] = {
     attention: lambda backend: (backend.xp,),
-    dropout: lambda backend: (backend,),
     biased_products: lambda backend: (backend.xp.products,),
     matrix_products: lambda backend: (backend.xp.products,),
+    random: lambda backend: (backend,),
 }
 
 

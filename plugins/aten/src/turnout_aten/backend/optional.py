@@ -157,7 +157,14 @@ class OneStep(Backend):
         return None
 
     def normal(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
-        """A small array of normal numbers (Box and Muller) from twice as many words; None to have them composed of operators."""
+        """A small array of normal numbers (Box and Muller) from twice as many words; None to have them composed of operators.
+
+        Floats of two bytes are computed in float32, and rounded once.
+        """
+        return None
+
+    def integers(self, shape: Ints, seed: int, offset: int, low: int, span: int, device: Device) -> Any:
+        """An int64 array, from `low` on, of the remainders of 63 random bits by `span`, at most 2**32. None: compose it."""
         return None
 
 

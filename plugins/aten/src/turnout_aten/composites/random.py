@@ -44,9 +44,9 @@ def _words(place: tuple[tuple[int, ...], int, int], device: TensorDevice) -> Ten
     return aten._to_copy(words, dtype=int64)
 
 
-def _bits(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> Tensor:
-    """int64 tensors of 63 random bits."""
-    return aten.bitwise_and__Scalar(_words(_reserved(shape, device, generator), device), (1 << 63) - 1)
+def _bits(place: tuple[tuple[int, ...], int, int], device: TensorDevice) -> Tensor:
+    """The same of 63 random bits."""
+    return aten.bitwise_and__Scalar(_words(place, device), (1 << 63) - 1)
 
 
 def drawn_uniform(shape: Sequence[int], dtype: DType, device: TensorDevice, generator: Generator | None) -> Tensor:
@@ -77,16 +77,18 @@ def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, gener
         raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
     computed = WIDE[dtype]
     (_, *shape), seed, offset = _reserved((2, *shape), device, generator)
-    array = device.backend.normal(tuple(shape), seed, offset, computed, device)
-    if array is not None:
-        made = wrap(array, device)
+    for wanted in dict.fromkeys((dtype, computed)):
+        array = device.backend.normal(tuple(shape), seed, offset, wanted, device)
+        if array is not None:
+            made = wrap(array, device)
+            break
     else:
         u = _uniform((tuple(shape), seed, offset), computed, device)
         v = _uniform((tuple(shape), seed, offset + numel(shape) & WORD), computed, device)
         # 1 - u lies in (0, 1], where the logarithm is finite.
         radius = aten.sqrt(aten.mul__Scalar(aten.log(aten.rsub__Scalar(u, 1.0)), -2.0))
         made = aten.mul__Tensor(radius, aten.cos(aten.mul__Scalar(v, 2 * pi)))
-    return made if dtype is computed else aten._to_copy(made, dtype=dtype)
+    return made if wanted is dtype else aten._to_copy(made, dtype=dtype)
 
 
 def _as_complex(parts: Tensor, dtype: DType) -> Tensor:
@@ -207,11 +209,14 @@ def _integers(
         if low >= high:
             raise ArgumentError(f"{name}: no number of {dtype.name} lies in the range")
     span = high - low
-    if span <= SPAN:
-        made = aten.remainder__Scalar(_bits(shape, device, generator), span)
+    words = _reserved(shape, device, generator)
+    array = device.backend.integers(*words, low, span, device) if span <= SPAN else None
+    if array is not None:
+        made = wrap(array, device)
+    elif span <= SPAN:
+        made = aten.add__Scalar(aten.remainder__Scalar(_bits(words, device), span), low)
     else:
-        made = _scaled(_words(_reserved(shape, device, generator), device), span)
-    made = aten.add__Scalar(made, low)
+        made = aten.add__Scalar(_scaled(_words(words, device), span), low)
     return made if dtype is int64 else aten._to_copy(made, dtype=dtype)
 
 
@@ -264,7 +269,9 @@ def randperm(
     most = 1 << precision if precision else _whole_range(wanted)[1]
     if n - 1 > most:
         raise RangeError(does_not_fit("randperm", "n - 1", n - 1, wanted.name, 0, most))
-    made: Tensor = aten.argsort__stable(_bits((n,), where_to_draw(device, generator), generator), stable=True)
+    where = where_to_draw(device, generator)
+    words = _reserved((n,), where, generator)
+    made: Tensor = aten.argsort__stable(_bits(words, where), stable=True)
     made = made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)
     return made.pin_memory() if pin_memory else made
 

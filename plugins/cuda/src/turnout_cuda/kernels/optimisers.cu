@@ -169,7 +169,7 @@ __device__ inline void results_of(const Piece& piece, whole lists, F f) {
     each_of(piece, reads, BIT(0), [=](accum* values) { values[0] = f(values[1], values[2], values[3]); });
 }
 
-#define OF(expression) results_of(piece, lists, [=](accum x, accum y, accum z) { return accum(expression); })
+#define RESULT(expression) results_of(piece, lists, [=](accum x, accum y, accum z) { return accum(expression); })
 
 // One function of elements. The rows of the table are results and operands; each tensor has its own number where `has_numbers`.
 extern "C" __global__ void each_element(
@@ -178,16 +178,16 @@ extern "C" __global__ void each_element(
     Piece piece = piece_of(table, blocks);
     accum by = accum(has_numbers ? numbers[blocks[2 * blockIdx.x]] : number);
     switch (op) {
-        case ADD: OF(x + by * y); break;
-        case SUB: OF(x - by * y); break;
-        case MUL: OF(x * (by * y)); break;  // one of both is 1, here and in the next
-        case DIV: OF(x / (by * y)); break;
-        case ADDCMUL: OF(x + by * y * z); break;
-        case ADDCDIV: OF(x + by * (y / z)); break;
-        case LERP: OF(between(x, y, by * z)); break;
-        case SQRT: OF(sqrt(x)); break;
-        case NEG: OF(-x); break;
-        case ABS: OF(fabs(x)); break;
-        case RECIPROCAL: OF(1 / x); break;
+        case ADD: RESULT(x + by * y); break;
+        case SUB: RESULT(x - by * y); break;
+        case MUL: RESULT(x * (by * y)); break;  // one of both is 1, here and in the next
+        case DIV: RESULT(x / (by * y)); break;
+        case ADDCMUL: RESULT(x + by * y * z); break;
+        case ADDCDIV: RESULT(x + by * (y / z)); break;
+        case LERP: RESULT(between(x, y, by * z)); break;
+        case SQRT: RESULT(sqrt(x)); break;
+        case NEG: RESULT(-x); break;
+        case ABS: RESULT(fabs(x)); break;
+        case RECIPROCAL: RESULT(1 / x); break;
     }
 }
