@@ -63,12 +63,7 @@ class Direct(Kernels):
         dims = self.dims(x.shape[2:], made.shape[2:], weight.shape[2:], window)
         given = (x, weight, weight if bias is None else bias, made)
         if _is_alone(weight, groups):
-            planes, *ends = x.shape[0] * groups, *(1,) * (5 - made.ndim), *made.shape[2:]
-            places = ends[0] * -(-ends[1] // _LINES) * ends[2]
-            block = min(-(-places // 32) * 32, _THREADS)
-            ints = (planes, groups, int(back), int(bias is not None))
-            grid = (-(-places // block), min(planes, MOST_BLOCKS))
-            self.programs.start("convolve_alone", name_of(x), grid, (block,), (*given, *ints, *dims))
+            self._convolve_alone(given, (x.shape[0] * groups, groups, int(back), int(bias is not None)), dims)
             return
         rows, columns = weight.shape[0] // groups, weight.shape[1]
         inputs, outputs = (rows, columns) if back else (columns, rows)
@@ -79,6 +74,13 @@ class Direct(Kernels):
         grid = (blocks, groups * -(-outputs // tile))
         ints = (x.shape[0], groups, inputs, outputs, int(back), int(bias is not None), int(tile > 1))
         self.programs.start("convolve", name_of(x), grid, (block,), (*given, *ints, *dims))
+
+    def _convolve_alone(self, given: tuple[Any, ...], ints: Ints, dims: Ints) -> None:
+        depth, height, width = dims[1::6]  # positions
+        places, planes = depth * -(-height // _LINES) * width, ints[0]
+        block = min(-(-places // 32) * 32, _THREADS)
+        grid = (-(-places // block), min(planes, MOST_BLOCKS))
+        self.programs.start("convolve_alone", name_of(given[0]), grid, (block,), (*given, *ints, *dims))
 
     def of_weights(self, small: Any, large: Any, made: Any, window: Window, groups: int) -> None:
         """Write the gradient of weights, where `small` has an element for each position and `large` is what windows lie over."""
