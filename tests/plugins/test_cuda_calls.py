@@ -22,6 +22,7 @@ from cuda_launches import LAUNCHES, flat
 from pretended_cuda import pretended
 
 import turnout
+from outcomes import refused
 from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY
 from turnout_conformance import cases as operator_cases
@@ -217,3 +218,39 @@ def test_a_sketch_says_how_an_array_lies_and_nothing_else(backend: Any) -> None:
     for wrong in ("T", "data", "device", "fill", "astype", "__array_interface__"):
         assert not hasattr(x, wrong)
     assert cupy_stand_in.launched is not None
+
+
+MOVES: dict[str, Callable[[Any, Any], Any]] = {
+    "cat": lambda x, i: turnout.cat([x, x], 1),
+    "index_select": lambda x, i: turnout.index_select(x, 0, i),
+    "index": lambda x, i: x[i],
+    "gather": lambda x, i: x.gather(0, i.view(-1, 1).expand(4, 8).contiguous()),
+    "tril": lambda x, i: x.tril(),
+    "triu": lambda x, i: x.triu(1),
+    "conv1d": lambda x, i: F.conv1d(x.view(1, 4, 8), turnout.ones(2, 4, 3, dtype=x.dtype, device=x.device)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", MOVES)
+def test_a_plan_that_was_made_for_aligned_arrays_serves_those_that_begin_anywhere(name: str, dtype: str, backend: Any) -> None:
+    whole = (turnout.arange(64) % 13).to(getattr(turnout, dtype))
+    for offset in (0, 0, 1, 16, 3, 8, 2, 0):
+        found, wanted = (
+            MOVES[name](whole.to(place)[offset : offset + 32].view(4, 8), turnout.tensor([2, 0, 3, 1], device=place))
+            for place in ("pretended", "cpu")
+        )
+        assert found.cpu().tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("name", ["index_select", "index", "gather"])
+def test_a_plan_tells_the_line_of_each_call_with_a_wrong_index(name: str, backend: Any) -> None:
+    x, right, wrong = turnout.ones(4, 8, device="pretended"), *(turnout.tensor([n] * 4, device="pretended") for n in (1, 4))
+    for index in (right, right, wrong, right):
+        made = MOVES[name](x, index)
+        if index is wrong:
+            message = refused(turnout.errors.DimError, made.tolist)
+            assert f"{name}: index 4 is out of" in message
+            assert "test_cuda_calls.py:" in message
+        else:
+            assert made.tolist()
