@@ -145,14 +145,16 @@ def as_ints(op_name: str, argument: str, value: Any, size: int = 0, symbols: boo
 as_symints = partial(as_ints, symbols=True)  # a function that calls `as_ints` would cost each call of a view a frame
 
 
+_NUMBERS = frozenset({int, float})
+
+
 def as_floats(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[float, ...]:
     """float[] or float[N]: a sequence of numbers. For float[N], a bare number is repeated N times."""
-    if value.__class__ is tuple or value.__class__ is list:
-        for v in value:
-            if v.__class__ is not float and (v.__class__ is not int or not -1073741824 < v < 1073741824):  # as in `as_ints`
-                break
-        else:
+    if (value.__class__ is tuple or value.__class__ is list) and {*map(type, value)} <= _NUMBERS:
+        try:
             return tuple(map(float, value))
+        except OverflowError:
+            pass  # said below
     if (items := _items(value, size)) is not None and all(isinstance(v, (int, float)) for v in items):
         return tuple(as_float(op_name, argument, v) for v in items)
     _refuse(op_name, argument, f"float[{size or ''}]", value)
