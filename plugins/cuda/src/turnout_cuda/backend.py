@@ -169,11 +169,12 @@ class CUDABackend(ArrayBackend):
         if native is None or not given or not array.flags.c_contiguous:
             return None
         try:
-            if array.dtype == native:
-                return array.copy()
             made = self.array_type(array.shape, native)
         except MemoryError:  # `empty` says how much was wanted
             return None
+        if array.dtype == native:
+            self.cupy.copyto(made, array, casting="unsafe")
+            return made
         return made if convert(self.xp, made, array) else None
 
     def received(self, source: Tensor, device: Device) -> Any:
