@@ -344,12 +344,12 @@ WATCHING = """\
 import gc
 from turnout.plugins import hookimpl
 
-enabled = [gc.isenabled()]
+seen = [(gc.isenabled(), gc.get_threshold()[0])]
 
 @hookimpl
 def turnout_activate(library, options):
     library.register("backend:Alpha")
-    enabled.append(gc.isenabled())
+    seen.append((gc.isenabled(), gc.get_threshold()[0]))
     END
 """
 
@@ -358,14 +358,26 @@ def turnout_activate(library, options):
 @pytest.mark.parametrize("end", ["pass", 'raise KeyError("half-way")'])
 def test_the_collector_is_paused_for_an_activation_and_then_as_before(site, before, end):
     site.plugin("alpha", activation=WATCHING.replace("END", end))
+    thresholds = gc.get_threshold()
     try:
         (gc.enable if before else gc.disable)()
         with suppress(PluginError):
             plugins.require_device("alpha")
-        assert gc.isenabled() is before
+        assert (gc.isenabled(), gc.get_threshold()) == (before, thresholds)
     finally:
         gc.enable()
-    assert sys.modules["fake_alpha.plugin"].enabled == [False, False]
+    # A module that is imported meanwhile, and restores later what `isenabled` says here, does not disable the collector for good.
+    assert sys.modules["fake_alpha.plugin"].seen == [(before, 0)] * 2
+
+
+def test_thresholds_that_a_plugin_sets_for_the_collector_stay_so(site):
+    site.plugin("alpha", activation=WATCHING.replace("END", "gc.set_threshold(5_000, 20, 30)"))
+    thresholds = gc.get_threshold()
+    try:
+        plugins.require_device("alpha")
+        assert gc.get_threshold()[:2] == (5_000, 20)
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 COLLECTIONS = """\

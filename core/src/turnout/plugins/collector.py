@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 from turnout.config.lock import new_lock
 
-# The threads for which the collector is paused, and whether it ran before.
+# The threads for which the collector is paused, and its thresholds before.
 _PAUSING: list[int] = []
-_ran = True
+_thresholds = gc.get_threshold()
 
 
 @contextmanager
@@ -20,12 +20,15 @@ def collector_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector, which would visit what plugins import and register many times; it stays anyway.
 
     At the end all of it is old: otherwise the next allocation would be followed by a collection of everything.
+
+    The threshold 0 pauses it, not `gc.disable`: modules that are imported meanwhile may read `gc.isenabled` and restore later what it
+    says, which would disable the collector for the rest of the process.
     """
-    global _ran
+    global _thresholds
     with _COUNTING:
         if not _PAUSING:
-            _ran = gc.isenabled()
-        gc.disable()
+            _thresholds = gc.get_threshold()
+            gc.set_threshold(0)
         _PAUSING.append(get_ident())
     try:
         yield
@@ -38,12 +41,12 @@ def _resume(*threads: int) -> None:
     with _COUNTING:
         for thread in threads:
             _PAUSING.remove(thread)
-        if not _PAUSING and _ran:
+        if not _PAUSING and gc.get_threshold()[0] == 0:  # else what was imported meanwhile has set another one
             # Where a collection is due. What the program froze stays so: how much that is, is asked last, since it is counted.
-            if gc.get_count()[0] > gc.get_threshold()[0] and not gc.get_freeze_count():
+            if gc.isenabled() and 0 < _thresholds[0] < gc.get_count()[0] and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
-            gc.enable()
+            gc.set_threshold(*_thresholds)
 
 
 _COUNTING = new_lock()
