@@ -52,7 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
             f"run again without them: env {' '.join(f'-u {name}' for name in stray)} make test",
             returncode=pytest.ExitCode.USAGE_ERROR,
         )
-    if not hasattr(config, "workerinput") and (config.getoption("numprocesses", None) or config.getoption("--record-seconds")):
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(progress.Worker(config), "progress")
+    elif config.getoption("numprocesses", None) or config.getoption("--record-seconds"):
         config.pluginmanager.register(progress.Progress(config), "progress")
 
 

@@ -156,3 +156,27 @@ class Progress:
         """Write the record, if that was asked for."""
         if self.config.getoption("--record-seconds"):
             selection.write(dict(self.measured))
+
+
+class Worker:
+    """A worker forgets what it has reported, and which tests it left out.
+
+    The process that started it prints them. The worker's own reporter prints nothing, but would keep all of them to the end.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_deselected(self) -> None:
+        """After the collection, before what it made is frozen."""
+        self.forget()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self) -> None:
+        """After a test."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Empty the lists of the reporter."""
+        self.config.pluginmanager.getplugin("terminalreporter").stats.clear()

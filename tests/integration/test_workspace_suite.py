@@ -66,7 +66,8 @@ def test_a_run_says_what_it_takes_how_far_it_is_and_how_to_repeat_a_failure(tmp_
     for name in ("conftest", "progress", "selection"):
         shutil.copy(selection.TESTS / f"{name}.py", core.parent)
     (core / "test_numbers.py").write_text(
-        "import pytest, time\n@pytest.mark.parametrize('n', range(40))\ndef test_all(n):\n"
+        "import pytest, time\n@pytest.mark.parametrize('n', range(40))\ndef test_all(n, pytestconfig):\n"
+        "    assert len(pytestconfig.pluginmanager.getplugin('terminalreporter').stats) <= 1, 'a worker keeps reports'\n"
         "    if n == 3:\n        pytest.skip('no reason at all')\n    time.sleep(0.05)\n    assert n != 7\n"
     )
     options = ["-q", "-n", "2", "-o", "console_output_style=classic", "-p", "no:cacheprovider", "--record-seconds"]

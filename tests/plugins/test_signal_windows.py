@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.signal.windows as reference
 
 import turnout
 from outcomes import refused
@@ -28,6 +27,8 @@ SHAPED: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize("sym", [True, False], ids=["symmetric", "periodic"])
 @pytest.mark.parametrize(("name", "shape"), SHAPED, ids=[name for name, _ in SHAPED])
 def test_windows_are_scipys(name: str, shape: dict[str, Any], sym: bool) -> None:
+    import scipy.signal.windows as reference  # here, for it takes 45 MiB: every worker collects this module, one runs it
+
     for M in (0, 1, 2, 7, 8):
         found = getattr(windows, name)(M, sym=sym, dtype=turnout.float64, **shape)
         given = {"tau": 2.0, "center": None} if name == "exponential" else shape

@@ -21,8 +21,8 @@ def collector_paused() -> Iterator[None]:
 
     At the end all of it is old: otherwise the next allocation would be followed by a collection of everything.
 
-    The threshold 0 pauses it, not `gc.disable`: modules that are imported meanwhile may read `gc.isenabled` and restore later what it
-    says, which would disable the collector for the rest of the process.
+    The threshold 0 pauses it, not `gc.disable`: a module that is imported meanwhile may read `gc.isenabled` and restore later
+    what it says. That would disable the collector for the rest of the process.
     """
     global _thresholds
     with _COUNTING:
