@@ -106,6 +106,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if selection.may_have(file, config.getoption("--selection")) else True
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str) -> list[pytest.Item] | None:
+    """Make no tests of functions of which the selection has none: of 54,000 that the fast selection would look at, 19,000."""
+    if not isinstance(collector, pytest.Module) or not name.startswith("test_"):
+        return None
+    return [] if selection.has_none_of(f"{collector.nodeid}::{name}", collector.config.getoption("--selection")) else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Collect without the garbage collector, which would look at all tests many times, and freeze them for its later passes.

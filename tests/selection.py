@@ -187,6 +187,14 @@ def may_have(file: str, chosen: str) -> bool:
     return True
 
 
+def has_none_of(function: str, chosen: str) -> bool:
+    """Whether rows of the tables leave out all tests of a function, whatever its parameters are: then none of them is made."""
+    if chosen in ("whole", "sweeps") or any(fnmatchcase(function.partition("::")[0], of) for of, *_ in KEPT):
+        return False
+    rows = [row for row in (*ON_DEMAND, *(LEFT_OUT if chosen == "fast" else ())) if row[1].endswith(".*")]
+    return matches(rows, function) and matches(rows, f"{function}[")  # a pattern that takes the bracket takes what follows
+
+
 @cache
 def is_of_sweeps(file: str) -> bool:
     """Whether a file has random programs that `make sweeps` runs in large numbers."""

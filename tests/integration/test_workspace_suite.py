@@ -40,6 +40,15 @@ def test_each_row_of_the_tables_names_tests_that_there_are() -> None:
         assert any(fnmatchcase(file, pattern) for file in FILES), pattern
 
 
+def test_functions_are_left_out_as_a_whole_only_where_each_of_their_tests_is() -> None:
+    names = [name for name in selection.record().rows if "::" in name]
+    names += [f"{name}[cpu]" for name in names if "[" not in name] + ["tests/conformance/test_dask.py::test_out_form_fills[dask]"]
+    for chosen in ("fast", "rest", "calls", "all", "whole", "sweeps"):
+        gone = [name for name in names if selection.has_none_of(name.partition("[")[0], chosen)]
+        assert [name for name in gone if selection.SELECTIONS[chosen](name)] == []
+        assert bool(gone) is (chosen not in ("whole", "sweeps"))
+
+
 def test_each_recorded_fault_of_the_product_can_be_put_into_the_tree() -> None:
     listed = subprocess.run([sys.executable, "tests/suite_faults", "list"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert len(listed.stdout.splitlines()) >= 59
