@@ -130,6 +130,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         gc.collect()
         gc.freeze()
         gc.collect()
+        progress.CPU[0] = progress.cpu()  # the first test took none of this
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -36,7 +36,7 @@ def cpu() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-CPU = [cpu()]  # what it was at the end of the last phase of a test
+CPU = [cpu()]  # what it was at the end of the collection, or of the last phase of a test
 
 
 class Progress:
