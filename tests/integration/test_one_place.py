@@ -278,16 +278,10 @@ DECIDED = {
 }  # fmt: skip
 
 
-# Choices in places that cannot import the list of them, which is slow to import or not installed: where they stand, and the list.
+# Choices in places that cannot import the list of them, which is slow to import: where they stand, and the list.
 CHOICES = [
     ("tools/cli/src/turnout_cli/demo.py", r"click\.Choice\((\[.*?\])\)", "turnout_cli.digits", "MODELS"),
     ("tools/cli/src/turnout_cli/graph.py", r"click\.Choice\((\[.*?\])\)", "turnout_autograd.drawing.graph_drawing", "FORMATS"),
-    (
-        "plugins/opcheck/src/turnout_opcheck/checks/functional.py",
-        r"for remove in (\(.*\)):",
-        "turnout_functionalize.transform",
-        "REMOVE",
-    ),
 ]
 
 

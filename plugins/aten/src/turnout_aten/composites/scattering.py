@@ -176,7 +176,7 @@ def _scattered(name: str, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 # ---- scattering with a reduction
 
 BY_INDEX = tuple(word for word in REDUCTIONS if word != "sum")  # what `index_reduce` takes: `index_add` adds
-_SCATTER_NAMES = {"add": "sum", "multiply": "prod"}
+OF_SCATTER = {"add": "sum", "multiply": "prod"}  # what `scatter` takes, and calls by other words
 
 
 def scatter_with(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
@@ -201,9 +201,9 @@ def scatter_value_with_(self: Tensor, dim: int, index: Tensor, value: Any, *, re
 
 
 def _reduction(reduce: str) -> str:
-    found = _SCATTER_NAMES.get(reduce)
+    found = OF_SCATTER.get(reduce)
     if found is None:
-        raise ArgumentError(texts.not_one_of("scatter", "reduce", _SCATTER_NAMES, reduce))
+        raise ArgumentError(texts.not_one_of("scatter", "reduce", OF_SCATTER, reduce))
     return found
 
 

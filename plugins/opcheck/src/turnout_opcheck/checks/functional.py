@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import turnout
-from turnout import Tensor
+from turnout import Tensor, plugins
 from turnout_opcheck import derived
 from turnout_opcheck.checks.replays import function_of, told, traced
 from turnout_opcheck.report import Problem, need
@@ -29,7 +29,7 @@ def _functional(subject: Subject) -> Iterator[Problem]:
     """Functionalised, the operator gives the same results and leaves the same in what it writes."""
     function, args = _on_views(subject), derived.mapped(subject.args, derived.other_values)
     fix = "declare in the schema what is written and shared"
-    for remove in ("mutations", "mutations_and_views"):
+    for remove in plugins.service("Functionalize").REMOVE:
         functional = turnout.func.functionalize(function, remove=remove)
         if text := told(subject, args, function, functional):
             yield Problem("functional", f"functionalised, the operator differs: {text}", fix)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_aten.composites.scattering import BY_INDEX
+from turnout_aten.composites.scattering import BY_INDEX, OF_SCATTER
 from turnout_aten.shapes.scattering import REDUCTIONS
 from turnout_conformance.cases.model import INDEX, NUMBERS, M, OperatorCase, S, T, row, some
 
@@ -20,7 +20,7 @@ def _reduced(np: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, in
         to[dim] = index[place]
         found.setdefault(tuple(to), []).append(source[place])
     made = x.copy()
-    apply = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min}[reduce]
+    apply = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min, "add": np.sum, "multiply": np.prod}[reduce]
     for to, taken in found.items():
         made[to] = apply([x[to], *taken] if include_self else taken)
     return made
@@ -74,8 +74,8 @@ CASES: tuple[OperatorCase, ...] = (
     row("index_copy", (S(M, 1, T([2, 0], "int64"), some(2, 2, seed=3)), S(M, 0, T([1], "int64"), some(1, 3, seed=3))), _along),
     row("masked_scatter", (S(M, T([[True, False, True], [False, True, True]], "bool"), some(5, seed=3)), S(M, T([False, True, False], "bool"), some(6, seed=3))), _masked),
     row("scatter_reduce.two", tuple(S(POSITIVE, 1, AT, SOURCE, reduce, include_self=with_self) for reduce in REDUCTIONS for with_self in (True, False)), _reduced),
-    row("scatter.reduce", (S(M, 1, AT, SOURCE, reduce="add"), S(M, 1, AT, SOURCE, reduce="multiply")), lambda np, x, d, i, s, reduce: _reduced(np, x, d, i, s, {"add": "sum", "multiply": "prod"}[reduce])),
-    row("scatter.value_reduce", S(M, 1, AT, 2, reduce="multiply"), lambda np, x, d, i, v, reduce: _reduced(np, x, d, i, np.full(i.shape, v, x.dtype), "prod")),
+    row("scatter.reduce", tuple(S(M, 1, AT, SOURCE, reduce=reduce) for reduce in OF_SCATTER), _reduced),
+    row("scatter.value_reduce", tuple(S(M, 1, AT, 2, reduce=reduce) for reduce in OF_SCATTER), lambda np, x, d, i, v, reduce: _reduced(np, x, d, i, np.full(i.shape, v, x.dtype), reduce)),
     row("index_reduce", (*[S(POSITIVE, 1, INDEX, some(2, 3, low=0.5, seed=3), reduce) for reduce in BY_INDEX], S(POSITIVE, 0, T([1, 1], "int64"), some(2, 3, low=0.5, seed=3), "mean", include_self=False)), _by_index),
     # ---- reading the same way
     row("take", S(M, T([[5, -6], [0, 0]], "int64")), "take"),
