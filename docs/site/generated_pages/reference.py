@@ -35,7 +35,6 @@ FAMILIES = {
     "linear_algebra": "Matrices",
     "random": "Random numbers",
     "neural": "Neural networks",
-    "special": "Special functions",
     "fourier": "Signals",
     "linalg": "Linear algebra",
     "dtypes": "Dtypes and limits",
@@ -116,7 +115,7 @@ REPEATED = {"nn.modules", "nn.parameter", "utils"}
 # fmt: on
 
 
-def _module(name: str, found: Any) -> str:
+def module_of(name: str, found: Any) -> str:
     """The module that defines a public name: a plugin's own, where the object names the public one."""
     offering = turnout.plugins.catalog().offering("", name)
     return found.__module__ if not offering or offering[0].manifest is None else offering[0].manifest.offers("").all[name]
@@ -135,7 +134,7 @@ def files() -> dict[str, str]:
         if isinstance(found, turnout.DType) or not callable(found):
             constants.append(name)
         elif name != "Tensor":
-            by_page[PLACES.get(_module(name, found), "calls") if entry is None else entry.family][name] = found
+            by_page[PLACES.get(module_of(name, found), "calls") if entry is None else entry.family][name] = found
     pages = {
         f"functions-{page}": _page(
             title,
@@ -144,17 +143,13 @@ def files() -> dict[str, str]:
             summary=_summary("turnout", by_page[page]),
         )
         for page, title in FAMILIES.items()
-        if by_page[page]
     }
     pages["functions-dtypes"] += "\n\n" + _constants(constants)
     pages["tensor"] = _tensor_page(documentation)
-    listed = {
-        "Tensors and their functions": ["tensor", *(f"functions-{page}" for page in FAMILIES if by_page[page])],
-        "Modules": [],
-    }
+    listed = {"Tensors and their functions": ["tensor", *(f"functions-{page}" for page in FAMILIES)], "Modules": []}
     for path, title in MODULES.items():
         module, found = public_names.resolve(f"turnout.{path}"), public_names.of_module(path)
-        introduction = described(module.__doc__).text if path not in _MAPS else described(module.__doc__).summary
+        introduction = described(module.__doc__).text if path not in MAPS else described(module.__doc__).summary
         members = [_object(f"turnout.{path}", name, found[name]) for name in found]
         summary = _summary(f"turnout.{path}", found)
         pages[path] = _page(f"turnout.{path}: {title}", introduction, members, summary=summary, module=f"turnout.{path}")
@@ -167,7 +162,7 @@ def files() -> dict[str, str]:
 # Names of `turnout` that its own code needs.
 NOT_PUBLIC = {"dtype", "ops"}
 # Modules whose docstring is a map of their files, for people who change them: its first sentence is for users.
-_MAPS = {
+MAPS = {
     "array_api",
     "library",
     "config",

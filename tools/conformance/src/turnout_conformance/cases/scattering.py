@@ -20,7 +20,9 @@ def _reduced(np: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, in
         to[dim] = index[place]
         found.setdefault(tuple(to), []).append(source[place])
     made = x.copy()
-    apply = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min, "add": np.sum, "multiply": np.prod}[reduce]
+    apply = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min, "add": np.sum, "multiply": np.prod}[
+        reduce
+    ]
     for to, taken in found.items():
         made[to] = apply([x[to], *taken] if include_self else taken)
     return made
