@@ -262,13 +262,19 @@ static Outcome fill_where_run(Face *face, PyObject *ks, PyObject *const *args, P
     return outcome;
 }
 
-static const char *const ELEMENTS[] = {"copy", "read", "count", "space", "identity", "fill where", NULL};
+enum { COPIES, READS, COUNTS, SPACES, IDENTITIES, FILLS_WHERE };
+
+static const char *const ELEMENTS[] = {
+    [COPIES] = "copy", [READS] = "read", [COUNTS] = "count", [SPACES] = "space", [IDENTITIES] = "identity",
+    [FILLS_WHERE] = "fill where", NULL,
+};
 
 /* (function, what it does: a word of those above) */
 static PyObject *make_element_kernel(PyObject *module, PyObject *args)
 {
     static const Run runs[] = {
-        copy_into_run, number_run, count_run, space_run, identity_run, fill_where_run,
+        [COPIES] = copy_into_run, [READS] = number_run, [COUNTS] = count_run, [SPACES] = space_run, [IDENTITIES] = identity_run,
+        [FILLS_WHERE] = fill_where_run,
     };
     PyObject *function;
     const char *word;
