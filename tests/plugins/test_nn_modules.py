@@ -8,11 +8,13 @@ import inspect
 import math
 import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import turnout
+import turnout_nn
 from outcomes import refused
 from turnout import nn
 from turnout.errors import ArgumentError, CallError, ModeError, ShapeError
@@ -169,6 +171,22 @@ def test_what_a_layer_refuses_says_what_it_takes(error: type[Exception], call: A
 
 
 F = nn.functional
+
+
+def test_no_module_repeats_what_a_function_says_of_an_argument() -> None:
+    """The docstring of a function describes the arguments of the module that calls it, too."""
+    line = re.compile(r"^    (\w+)(?: \(.*?\))?: (.+)$", re.MULTILINE)
+    by_functions = {found for name in dir(F) for found in line.findall(getattr(F, name).__doc__ or "")}
+    assert ("swap", "whether the distance of `positive` and `negative` counts if it is smaller") in by_functions
+    assert "    swap: whether the distance of" in nn.TripletMarginLoss.__doc__
+    sources = [path.read_text("utf-8") for path in Path(turnout_nn.__file__).parent.glob("modules/*.py")]
+    of_classes = {found for source in sources for found in re.findall(r"^        (\w+): (.+)$", source, re.MULTILINE)}
+    of_families = {found for source in sources for found in re.findall(r"""\b(\w+)=["'](.+?)["'][,)]""", source)}
+    assert ("num_embeddings", "the number of vectors") in of_classes
+    assert ("num_features", "the number of channels") in of_families
+    assert (of_classes | of_families) & by_functions == set()
+
+
 SHARES = (-0.01, 0.0, 1.0, 1.01, math.nan)
 PADDED = {"zeros": "constant"}  # what a module calls it: the word of `pad`
 # What a module refuses when it is made, and the functions that it calls, in words of their own: the two, and values for both.

@@ -22,13 +22,13 @@ Size = int | tuple[int, ...]
 def layer(cls: C) -> C:
     """A class of modules whose annotated fields are the arguments of its `__init__`, and attributes of its instances.
 
-    Its `shows` are all fields if it says nothing else, and the `forward` of a class with `computes` gives them to that function.
+    Its `shows` are all fields if it says nothing else. A class with a `function` that defines no `forward` gives them to that.
     """
     made: Any = dataclass(eq=False, repr=False)(cls)
     names = [field.name for field in fields(made)]
     if made.shows is None:
         made.shows = ", ".join(f"{name}={{{name}}}" for name in names if name != "inplace")
-    if "computes" in vars(made):
+    if hasattr(made, "function") and made.forward is Module.forward:
         made.forward = _forward(made, names)
     return made
 
@@ -44,7 +44,7 @@ def _code(count: int) -> CodeType:
 
 def _forward(cls: Any, names: list[str]) -> FunctionType:
     code = _code(len(names)).replace(co_names=("function", *names))
-    made = FunctionType(code, {"__name__": cls.__module__, "function": cls.computes})
+    made = FunctionType(code, {"__name__": cls.__module__, "function": cls.function})
     made.__qualname__, made.__doc__ = f"{cls.__qualname__}.forward", "The function of the input."
     made.__annotations__ = {"input": "Tensor", "return": "Tensor"}
     return made
@@ -54,11 +54,11 @@ class Layer(Module):
     """A module without parameters: a function, and the values that it is called with. `layer` makes classes of such.
 
     shows     what `repr` says, with the names of attributes in braces
-    computes  the function, of an input and all fields
+    function  the function, whose docstring describes the fields that nothing else describes
     """
 
     shows: ClassVar[Any] = None
-    computes: ClassVar[Any]
+    function: ClassVar[Any]
 
     __post_init__ = Module.__init__
 

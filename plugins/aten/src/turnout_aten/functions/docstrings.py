@@ -42,7 +42,8 @@ def describe(module: Mapping[str, Any], **arguments: str) -> list[str]:
     """Complete the docstrings of a module's public functions and classes, which is the last thing that the module does.
 
     An argument that a docstring does not describe itself, nor that of a base class, is described by the text of its name in
-    `arguments`. Returns the names of those functions and classes, for `__all__`.
+    `arguments`; and one of a class that is left then, as the function that the class has as `function` describes it. Returns the
+    names of those functions and classes, for `__all__`.
     """
     public = []
     for name, value in list(module.items()):
@@ -53,7 +54,8 @@ def describe(module: Mapping[str, Any], **arguments: str) -> list[str]:
                 inner = inner.__wrapped__
             if value.__doc__ is not None:  # python -OO has none
                 bases = value.__mro__[-1:0:-1] if isinstance(value, type) else ()
-                told = {name: [f"    {name}: {text}"] for name, text in arguments.items()}
+                told = _parts(value.function.__doc__ or "")[1] if bases and hasattr(value, "function") else {}
+                told |= {name: [f"    {name}: {text}"] for name, text in arguments.items()}
                 for base in bases:
                     told |= _parts(base.__doc__ or "")[1]
                 value.__doc__ = "\n".join(_described(value.__doc__, _parameters(inner.__code__), told))
@@ -94,6 +96,9 @@ def _parts(docstring: str) -> tuple[list[str], dict[str, list[str]], list[str]]:
     own: dict[str, list[str]] = {}
     for line in filter(None, lines[start + 1 : end]):
         if not line.startswith("     "):
-            own[line.partition(":")[0].strip()] = told = []
+            name, _, text = line.strip().partition(": ")
+            name = name.partition(" (")[0]  # without a type, which the docstrings that the build made name
+            own[name] = told = []
+            line = f"    {name}: {text}"
         told.append(line)
     return "\n".join(lines[:start]).rstrip().split("\n"), own, lines[end:]

@@ -26,15 +26,12 @@ class ReLU(Layer):
     """
 
     inplace: bool = False
-    computes = functional.relu
+    function = functional.relu
 
 
 @layer
 class Threshold(Layer):
     """`x` where it is above a threshold, and a fixed value elsewhere.
-
-    Arguments:
-        value: the value
 
     Example:
         >>> turnout.nn.Threshold(1.0, 20.0)(turnout.tensor([0.5, 2.0]))
@@ -44,16 +41,12 @@ class Threshold(Layer):
     threshold: float
     value: float
     inplace: bool = False
-    computes = functional.threshold
+    function = functional.threshold
 
 
 @layer
 class RReLU(Layer):
     """`x` where it is positive, and `a x` elsewhere, with `a` drawn in training, and the mean of its limits else.
-
-    Arguments:
-        lower: the lower limit of `a`
-        upper: the upper limit
 
     Example:
         >>> turnout.nn.RReLU(0.1, 0.3).eval()(turnout.tensor([-1.0, 2.0]))
@@ -63,10 +56,11 @@ class RReLU(Layer):
     lower: float = 1 / 8
     upper: float = 1 / 3
     inplace: bool = False
+    function = functional.rrelu
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of each element."""
-        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+        return type(self).function(input, self.lower, self.upper, self.training, self.inplace)
 
 
 @layer
@@ -74,7 +68,6 @@ class Hardtanh(Layer):
     """`x` within limits, and the nearest limit elsewhere.
 
     Arguments:
-        min_val: the lower limit
         max_val: the upper limit, which is above it
 
     Example:
@@ -85,7 +78,7 @@ class Hardtanh(Layer):
     min_val: float = -1.0
     max_val: float = 1.0
     inplace: bool = False
-    computes = functional.hardtanh
+    function = functional.hardtanh
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -131,7 +124,7 @@ class Hardsigmoid(Layer):
     """
 
     inplace: bool = False
-    computes = functional.hardsigmoid
+    function = functional.hardsigmoid
 
 
 @layer
@@ -158,7 +151,7 @@ class SiLU(Layer):
     """
 
     inplace: bool = False
-    computes = functional.silu
+    function = functional.silu
 
 
 @layer
@@ -171,7 +164,7 @@ class Mish(Layer):
     """
 
     inplace: bool = False
-    computes = functional.mish
+    function = functional.mish
 
 
 @layer
@@ -184,7 +177,7 @@ class Hardswish(Layer):
     """
 
     inplace: bool = False
-    computes = functional.hardswish
+    function = functional.hardswish
 
 
 @layer
@@ -198,7 +191,7 @@ class ELU(Layer):
 
     alpha: float = 1.0
     inplace: bool = False
-    computes = functional.elu
+    function = functional.elu
 
 
 @layer
@@ -212,7 +205,7 @@ class CELU(Layer):
 
     alpha: float = 1.0
     inplace: bool = False
-    computes = functional.celu
+    function = functional.celu
 
 
 @layer
@@ -225,7 +218,7 @@ class SELU(Layer):
     """
 
     inplace: bool = False
-    computes = functional.selu
+    function = functional.selu
 
 
 @layer
@@ -238,15 +231,12 @@ class GLU(Layer):
     """
 
     dim: int = -1
-    computes = functional.glu
+    function = functional.glu
 
 
 @layer
 class GELU(Layer):
     """`x` times the distribution function of a normal variable.
-
-    Arguments:
-        approximate: "tanh" for the approximation by a hyperbolic tangent, "none" for the function itself
 
     Example:
         >>> turnout.nn.GELU()(turnout.tensor([0.0, 1.0]))
@@ -255,10 +245,11 @@ class GELU(Layer):
 
     approximate: str = "none"
     shows: ClassVar[str] = "approximate={approximate!r}"
+    function = functional.gelu
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of each element."""
-        return functional.gelu(input, approximate=self.approximate)
+        return type(self).function(input, approximate=self.approximate)
 
 
 @layer
@@ -272,15 +263,12 @@ class Hardshrink(Layer):
 
     lambd: float = 0.5
     shows: ClassVar[str] = "{lambd}"
-    computes = functional.hardshrink
+    function = functional.hardshrink
 
 
 @layer
 class LeakyReLU(Layer):
     """`x` where it is positive, and `negative_slope x` elsewhere.
-
-    Arguments:
-        negative_slope: the slope
 
     Example:
         >>> turnout.nn.LeakyReLU(0.1)(turnout.tensor([-1.0, 2.0]))
@@ -289,7 +277,7 @@ class LeakyReLU(Layer):
 
     negative_slope: float = 0.01
     inplace: bool = False
-    computes = functional.leaky_relu
+    function = functional.leaky_relu
 
 
 @layer
@@ -301,15 +289,12 @@ class LogSigmoid(Layer):
         tensor([-0.6931])
     """
 
-    computes = functional.logsigmoid
+    function = functional.logsigmoid
 
 
 @layer
 class Softplus(Layer):
     """`log(1 + exp(beta x)) / beta`, and `x` where `beta x` is above a threshold.
-
-    Arguments:
-        beta: the factor
 
     Example:
         >>> turnout.nn.Softplus()(turnout.tensor([0.0]))
@@ -318,7 +303,7 @@ class Softplus(Layer):
 
     beta: float = 1.0
     threshold: float = 20.0
-    computes = functional.softplus
+    function = functional.softplus
 
 
 @layer
@@ -332,7 +317,7 @@ class Softshrink(Layer):
 
     lambd: float = 0.5
     shows: ClassVar[str] = "{lambd}"
-    computes = functional.softshrink
+    function = functional.softshrink
 
 
 @layer
@@ -344,7 +329,7 @@ class Softsign(Layer):
         tensor([0.5000])
     """
 
-    computes = functional.softsign
+    function = functional.softsign
 
 
 @layer
@@ -356,7 +341,7 @@ class Tanhshrink(Layer):
         tensor([0.2384])
     """
 
-    computes = functional.tanhshrink
+    function = functional.tanhshrink
 
 
 class PReLU(Module):
@@ -397,7 +382,21 @@ class PReLU(Module):
 
 
 @layer
-class Softmin(Layer):
+class _Softmax(Layer):
+    """Numbers along a dimension.
+
+    Arguments:
+        dim: the dimension
+    """
+
+    dim: int | None = None
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of the numbers along the dimension."""
+        return type(self).function(input, _chosen(self.dim, input))
+
+
+class Softmin(_Softmax):
     """`exp(-x)`, divided by its sum along a dimension.
 
     Example:
@@ -405,15 +404,10 @@ class Softmin(Layer):
         tensor([0.5000, 0.5000])
     """
 
-    dim: int | None = None
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Numbers that add up to 1."""
-        return functional.softmin(input, _chosen(self.dim, input))
+    function = functional.softmin
 
 
-@layer
-class Softmax(Layer):
+class Softmax(_Softmax):
     """`exp(x)`, divided by its sum along a dimension.
 
     Example:
@@ -421,15 +415,10 @@ class Softmax(Layer):
         tensor([0.5000, 0.5000])
     """
 
-    dim: int | None = None
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Numbers that add up to 1."""
-        return turnout.softmax(input, _chosen(self.dim, input))
+    function = turnout.softmax
 
 
-@layer
-class LogSoftmax(Layer):
+class LogSoftmax(_Softmax):
     """The logarithm of softmax along a dimension.
 
     Example:
@@ -437,11 +426,7 @@ class LogSoftmax(Layer):
         tensor([-0.6931, -0.6931])
     """
 
-    dim: int | None = None
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The logarithms of numbers that add up to 1."""
-        return turnout.log_softmax(input, _chosen(self.dim, input))
+    function = turnout.log_softmax
 
 
 @layer
@@ -465,11 +450,4 @@ def _chosen(dim: int | None, input: Tensor) -> int:
     return dim if dim is not None else 0 if input.ndim in (0, 1, 3) else 1
 
 
-describe(
-    globals(),
-    inplace="whether the input is overwritten",
-    threshold="the threshold",
-    alpha="the factor",
-    dim="the dimension",
-    lambd="the limit",
-)
+describe(globals())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from turnout.nn import functional
 
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError
+from turnout_aten.plugin_api import describe
 from turnout_nn import init
 from turnout_nn.module import Module
 from turnout_nn.modules.linear import Linear
@@ -29,7 +30,6 @@ class MultiheadAttention(Module):
         dropout: the probability to drop a weight in training
         bias: whether the projections have biases
         add_bias_kv: whether a trained key and a trained value are appended
-        add_zero_attn: whether a key and a value of zeros are appended
         kdim: the length of a key; by default, that of a query
         vdim: the length of a value; by default, that of a query
         batch_first: whether the batch is the first dimension
@@ -54,6 +54,7 @@ class MultiheadAttention(Module):
     v_proj_weight: Parameter | None
     bias_k: Parameter | None
     bias_v: Parameter | None
+    function: ClassVar[Any] = functional.multi_head_attention_forward
 
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
@@ -121,7 +122,7 @@ class MultiheadAttention(Module):
         turned = self.batch_first and query.ndim == 3
         if turned:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-        output, weights = functional.multi_head_attention_forward(
+        output, weights = type(self).function(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v,
             self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training, key_padding_mask,
             need_weights, attn_mask, self.in_proj_weight is None, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight,
@@ -133,3 +134,6 @@ class MultiheadAttention(Module):
 def causal_mask(size: int, device: Any, dtype: Any) -> Tensor:
     """A mask to be added [size, size]: minus infinity where a key is later than the query."""
     return turnout.full((size, size), float("-inf"), dtype=dtype, device=device).triu(1)
+
+
+describe(globals())

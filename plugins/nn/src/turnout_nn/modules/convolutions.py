@@ -69,7 +69,11 @@ class _Convolution(OfDims):
 
 
 class _Forward(_Convolution):
-    """A convolution: each output is a weighted sum of a window of inputs, over the channels of its group."""
+    """A convolution: each output is a weighted sum of a window of inputs, over the channels of its group.
+
+    Arguments:
+        padding: the elements to add at both ends; "same" keeps the size, "valid" adds none
+    """
 
     calls = "conv{ndim}d"
     about = """A convolution over {dims} of [N, in_channels, {sizes}].
@@ -127,8 +131,6 @@ class _Transposed(_Convolution):
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the next four
         stride: the distance of windows in the output
-        padding: the elements to leave out at both ends of the output
-        groups: the groups of channels
         padding_mode: "zeros"
     """
 
@@ -221,13 +223,8 @@ describe(
     in_channels="the channels of inputs",
     out_channels="the channels of outputs",
     kernel_size="the size of the window: a number, or one for each dimension, as for the next three",
-    stride="the distance of windows",
-    padding='the elements to add at both ends; "same" keeps the size, "valid" adds none',
-    dilation="the distance of elements in a window",
-    groups="the groups of channels, each of which sees those of its own alone",
     bias="whether a number is added to each output channel",
     padding_mode='what is added: "zeros", "reflect", "replicate" or "circular"',
     device="where the parameters are",
     dtype="their dtype",
-    output_padding="the elements to add at the end of the output",
 )

@@ -25,19 +25,16 @@ class CosineSimilarity(Layer):
     dim: int = 1
     eps: float = 1e-8
     shows = ""
+    function = functional.cosine_similarity
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The cosines."""
-        return functional.cosine_similarity(x1, x2, self.dim, self.eps)
+        return type(self).function(x1, x2, self.dim, self.eps)
 
 
 @layer
 class PairwiseDistance(Layer):
     """The p-norm of the difference of vectors, which are in the last dimension.
-
-    Arguments:
-        eps: what is added to the difference
-        keepdim: whether the last dimension is kept, with the length 1
 
     Example:
         >>> turnout.nn.PairwiseDistance(1.0, eps=0.0)(turnout.tensor([[1.0, 2.0]]), turnout.tensor([[0.0, 4.0]]))
@@ -48,10 +45,11 @@ class PairwiseDistance(Layer):
     eps: float = 1e-6
     keepdim: bool = False
     shows = ""
+    function = functional.pairwise_distance
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The distances."""
-        return functional.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
+        return type(self).function(x1, x2, self.p, self.eps, self.keepdim)
 
 
-describe(globals(), p="the order of the norm")
+describe(globals())

@@ -26,6 +26,10 @@ class _Dropout(Layer):
         if not 0 <= self.p <= 1:
             raise ArgumentError(errors.no_probability(type(self).__name__, "p", self.p))
 
+    def forward(self, input: Tensor) -> Tensor:
+        """What is kept."""
+        return type(self).function(input, self.p, self.training, self.inplace)
+
 
 class Dropout(_Dropout):
     """In training, each element is zero with probability `p`, and divided by `1 - p` otherwise.
@@ -35,9 +39,7 @@ class Dropout(_Dropout):
         tensor([1., 1.])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """What is kept."""
-        return functional.dropout(input, self.p, self.training, self.inplace)
+    function = functional.dropout
 
 
 class Dropout1d(_Dropout):
@@ -48,9 +50,7 @@ class Dropout1d(_Dropout):
         turnout.Size([1, 2])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """What is kept."""
-        return functional.dropout1d(input, self.p, self.training, self.inplace)
+    function = functional.dropout1d
 
 
 class Dropout2d(_Dropout):
@@ -61,9 +61,7 @@ class Dropout2d(_Dropout):
         turnout.Size([1, 1, 2])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """What is kept."""
-        return functional.dropout2d(input, self.p, self.training, self.inplace)
+    function = functional.dropout2d
 
 
 class Dropout3d(_Dropout):
@@ -74,35 +72,43 @@ class Dropout3d(_Dropout):
         turnout.Size([1, 1, 1, 2])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """What is kept."""
-        return functional.dropout3d(input, self.p, self.training, self.inplace)
+    function = functional.dropout3d
 
 
 class AlphaDropout(_Dropout):
     """Dropout that keeps the mean and the variance of what `SELU` returns: what is dropped gets SELU's lower limit.
+
+    Arguments:
+        inplace: without effect
 
     Example:
         >>> turnout.nn.AlphaDropout().eval()(turnout.ones(2))
         tensor([1., 1.])
     """
 
+    function = functional.alpha_dropout
+
     def forward(self, input: Tensor) -> Tensor:
         """What is kept."""
-        return functional.alpha_dropout(input, self.p, self.training)
+        return type(self).function(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_Dropout):
     """`AlphaDropout` of whole channels.
+
+    Arguments:
+        inplace: without effect
 
     Example:
         >>> turnout.nn.FeatureAlphaDropout().eval()(turnout.ones(1, 2, 1)).shape
         turnout.Size([1, 2, 1])
     """
 
+    function = functional.feature_alpha_dropout
+
     def forward(self, input: Tensor) -> Tensor:
         """What is kept."""
-        return functional.feature_alpha_dropout(input, self.p, self.training)
+        return type(self).function(input, self.p, self.training)
 
 
-describe(globals(), p="the probability", inplace="whether the input is overwritten")
+describe(globals())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from turnout.nn import functional
 
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.plugin_api import describe
 from turnout_nn.descriptions import described
 from turnout_nn.module import Module
 from turnout_nn.parameters import Parameter, empty_parameter
@@ -16,11 +17,11 @@ from turnout_nn.parameters import Parameter, empty_parameter
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Embedding", "EmbeddingBag"]
-
 
 class _Table(Module):
     """A parameter [num_embeddings, embedding_dim], one of whose rows may be for padding: zeros that are not trained."""
+
+    function: ClassVar[Any]
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None, norm_type: float,
@@ -82,9 +83,6 @@ class Embedding(_Table):
         embedding_dim: the length of each
         padding_idx: a row that is zero and gets no gradient
         max_norm: the largest norm of a row; a longer row is scaled down in the table when it is used
-        norm_type: the order of that norm
-        scale_grad_by_freq: whether gradients are divided by how often an index occurs
-        sparse: without effect
         device: where the weight is
         dtype: the dtype of the weight
 
@@ -93,6 +91,8 @@ class Embedding(_Table):
         >>> words(turnout.tensor([[1, 0]])).shape
         turnout.Size([1, 2, 3])
     """
+
+    function = functional.embedding
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
@@ -106,7 +106,7 @@ class Embedding(_Table):
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows at the indices."""
-        return functional.embedding(
+        return type(self).function(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
@@ -155,12 +155,6 @@ class EmbeddingBag(_Table):
         num_embeddings: the number of vectors
         embedding_dim: the length of each
         max_norm: the largest norm of a row; a longer row is scaled down in the table when it is used
-        norm_type: the order of that norm
-        scale_grad_by_freq: whether gradients are divided by how often an index occurs
-        mode: "sum", "mean" or "max"
-        sparse: without effect
-        include_last_offset: whether `offsets` ends with the number of indices
-        padding_idx: a row that takes no part
         device: where the weight is
         dtype: the dtype of the weight
 
@@ -169,6 +163,8 @@ class EmbeddingBag(_Table):
         >>> bags(turnout.tensor([1, 2, 4]), turnout.tensor([0, 2])).shape
         turnout.Size([2, 3])
     """
+
+    function = functional.embedding_bag
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
@@ -182,7 +178,7 @@ class EmbeddingBag(_Table):
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         """One row for each bag."""
-        return functional.embedding_bag(
+        return type(self).function(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,
         )  # fmt: skip
@@ -220,3 +216,6 @@ class EmbeddingBag(_Table):
             embeddings, freeze, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, mode=mode,
             sparse=sparse, include_last_offset=include_last_offset, padding_idx=padding_idx,
         )  # fmt: skip
+
+
+describe(globals())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from turnout.nn import functional
 
 from turnout import Tensor
+from turnout_aten.plugin_api import describe
 from turnout_nn.layers import Layer, Size, layer
 
 
@@ -58,13 +59,6 @@ class Unflatten(Layer):
 class Fold(Layer):
     """Adds windows, [N, C * window, L], up in images, [N, C, *output_size].
 
-    Arguments:
-        output_size: the size of the images
-        kernel_size: the size of a window
-        dilation: the distance of elements in a window
-        padding: the elements that windows reach beyond the images
-        stride: the distance of windows
-
     Example:
         >>> turnout.nn.Fold((2, 2), 1)(turnout.zeros(1, 3, 4)).shape
         turnout.Size([1, 3, 2, 2])
@@ -75,18 +69,12 @@ class Fold(Layer):
     dilation: Size = 1
     padding: Size = 0
     stride: Size = 1
-    computes = functional.fold
+    function = functional.fold
 
 
 @layer
 class Unfold(Layer):
     """Takes windows, [N, C * window, L], from images, [N, C, H, W].
-
-    Arguments:
-        kernel_size: the size of a window
-        dilation: the distance of elements in a window
-        padding: the elements that windows reach beyond the images
-        stride: the distance of windows
 
     Example:
         >>> turnout.nn.Unfold(2)(turnout.zeros(1, 3, 3, 3)).shape
@@ -97,4 +85,7 @@ class Unfold(Layer):
     dilation: Size = 1
     padding: Size = 0
     stride: Size = 1
-    computes = functional.unfold
+    function = functional.unfold
+
+
+describe(globals())

@@ -31,7 +31,6 @@ class _Loss(Layer):
     """A function of tensors with its options as fields. Those that are tensors, factors of classes or of losses, are buffers."""
 
     shows = ""
-    function: ClassVar[Any]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,9 +92,6 @@ class MSELoss(_OfTarget):
 class SmoothL1Loss(_OfTarget):
     """The square of the difference over 2 beta below beta, |input - target| - beta / 2 above.
 
-    Arguments:
-        beta: where the loss becomes linear
-
     Example:
         >>> turnout.nn.SmoothL1Loss()(turnout.tensor([0.5, 3.0]), turnout.tensor([0.0, 0.0]))
         tensor(1.3125)
@@ -109,9 +105,6 @@ class SmoothL1Loss(_OfTarget):
 @layer
 class HuberLoss(_Loss):
     """Half the square of the difference below delta, delta (|input - target| - delta / 2) above.
-
-    Arguments:
-        delta: where the loss becomes linear
 
     Example:
         >>> turnout.nn.HuberLoss()(turnout.tensor([0.5, 3.0]), turnout.tensor([0.0, 0.0]))
@@ -162,9 +155,6 @@ class CrossEntropyLoss(_OfTarget):
 class BCELoss(_OfTarget):
     """The cross entropy of probabilities and targets in [0, 1].
 
-    Arguments:
-        weight: a factor for each loss
-
     Example:
         >>> turnout.nn.BCELoss()(turnout.tensor([0.5]), turnout.tensor([1.0]))
         tensor(0.6931)
@@ -177,10 +167,6 @@ class BCELoss(_OfTarget):
 @layer
 class BCEWithLogitsLoss(_OfTarget):
     """The cross entropy of sigmoid(input) and targets in [0, 1], computed without overflow.
-
-    Arguments:
-        weight: a factor for each loss
-        pos_weight: a factor for the positive examples of each class
 
     Example:
         >>> turnout.nn.BCEWithLogitsLoss()(turnout.tensor([0.0]), turnout.tensor([1.0]))
@@ -198,9 +184,6 @@ class KLDivLoss(_OfTarget):
     """The divergence target (log(target) - input), where `input` is a log-probability. "batchmean" divides the sum by the
     batch size.
 
-    Arguments:
-        log_target: whether targets are log-probabilities, too
-
     Example:
         >>> turnout.nn.KLDivLoss(reduction="sum")(turnout.tensor([0.5]).log(), turnout.tensor([1.0]))
         tensor(0.6931)
@@ -214,11 +197,6 @@ class KLDivLoss(_OfTarget):
 @layer
 class PoissonNLLLoss(_Reduced):
     """The negative log-likelihood of counts under Poisson distributions.
-
-    Arguments:
-        log_input: whether inputs are logarithms of the means
-        full: whether the Stirling term is added
-        eps: what is added to the mean in front of the logarithm, without `log_input`
 
     Example:
         >>> turnout.nn.PoissonNLLLoss()(turnout.tensor([0.0]), turnout.tensor([2.0]))
@@ -239,10 +217,6 @@ class PoissonNLLLoss(_Reduced):
 @layer
 class GaussianNLLLoss(_Reduced):
     """The negative log-likelihood of targets under normal distributions.
-
-    Arguments:
-        full: whether the constant term is added
-        eps: the smallest variance
 
     Example:
         >>> turnout.nn.GaussianNLLLoss()(turnout.tensor([1.0]), turnout.tensor([3.0]), turnout.tensor([1.0]))
@@ -322,9 +296,6 @@ class SoftMarginLoss(_OfTarget):
 class MultiMarginLoss(_OfTarget):
     """The mean over classes of max(0, margin - input[target] + input[class])^p.
 
-    Arguments:
-        p: the exponent, 1 or 2
-
     Example:
         >>> turnout.nn.MultiMarginLoss()(turnout.tensor([[0.0, 1.0]]), turnout.tensor([0]))
         tensor(1.)
@@ -365,9 +336,6 @@ class MultiLabelSoftMarginLoss(_OfTarget):
 class TripletMarginLoss(_Reduced):
     """max(0, |anchor - positive| - |anchor - negative| + margin), with p-norms.
 
-    Arguments:
-        eps: what is added to differences
-
     Example:
         >>> turnout.nn.TripletMarginLoss()(turnout.zeros(1, 2), turnout.zeros(1, 2), turnout.zeros(1, 2))
         tensor(1.)
@@ -395,6 +363,8 @@ class TripletMarginWithDistanceLoss(Module):
         tensor(1.)
     """
 
+    function: ClassVar[Any] = functional.triplet_margin_with_distance_loss
+
     def __init__(
         self,
         *,
@@ -411,7 +381,7 @@ class TripletMarginWithDistanceLoss(Module):
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
-        return functional.triplet_margin_with_distance_loss(
+        return type(self).function(
             anchor,
             positive,
             negative,
@@ -425,10 +395,6 @@ class TripletMarginWithDistanceLoss(Module):
 @layer
 class CTCLoss(_Loss):
     """Connectionist temporal classification, Graves et al. (2006), of log-probabilities [T, N, C].
-
-    Arguments:
-        blank: the class of blanks
-        zero_infinity: whether infinite losses count as 0
 
     Example:
         >>> turnout.nn.CTCLoss()(turnout.zeros(1, 1, 2), turnout.tensor([[1]]), (1,), (1,))
@@ -465,6 +431,7 @@ class LinearCrossEntropyLoss(Module):
     """
 
     weight: Tensor | None
+    function: ClassVar[Any] = functional.linear_cross_entropy
 
     def __init__(
         self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device: Any = None,
@@ -493,7 +460,7 @@ class LinearCrossEntropyLoss(Module):
             target: classes [N, d_1, ..., d_K], or probabilities [N, C, d_1, ..., d_K]
         """
         shape, bias = (self.num_classes, *self.out_features), self.linear.bias
-        return functional.linear_cross_entropy(
+        return type(self).function(
             input, self.linear.weight.reshape((*shape, self.linear.in_features)), target,
             linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
             ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
@@ -506,16 +473,4 @@ class LinearCrossEntropyLoss(Module):
         return f"{sizes}, bias={self.linear.bias is not None}, {rest}"
 
 
-describe(
-    globals(),
-    reduction='"none" returns every loss, "mean" their mean, "sum" their sum',
-    weight="a factor for each class",
-    ignore_index="the target that gives no loss",
-    label_smoothing="the share of the uniform distribution that is mixed into the targets",
-    margin="the margin",
-    p="the order of the norm",
-    swap="whether the negative may be compared with the positive, if that is nearer than the anchor",
-    in_features="the length of an input",
-    device="where the parameters are",
-    dtype="their dtype",
-)
+describe(globals(), in_features="the length of an input", device="where the parameters are", dtype="their dtype")

@@ -361,9 +361,6 @@ def _shape(given: Any) -> tuple[int, ...]:
 class LocalResponseNorm(Layer):
     """Divides each channel by a power of the mean of squares over neighbouring channels.
 
-    Arguments:
-        alpha: the factor of the mean
-
     Example:
         >>> turnout.nn.LocalResponseNorm(2)(turnout.zeros(1, 4, 3)).shape
         turnout.Size([1, 4, 3])
@@ -374,7 +371,7 @@ class LocalResponseNorm(Layer):
     beta: float = 0.75
     k: float = 1.0
     shows: ClassVar[str] = "{size}, alpha={alpha}, beta={beta}, k={k}"
-    computes = functional.local_response_norm
+    function = functional.local_response_norm
 
 
 @layer
@@ -410,7 +407,4 @@ describe(
     dtype="their dtype",
     bias="whether there is a `bias`, if `affine`",
     normalized_shape="the sizes of these dimensions; a number for the last one",
-    size="the number of neighbours",
-    beta="the power",
-    k="what is added to the mean",
 )

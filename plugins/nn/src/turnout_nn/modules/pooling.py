@@ -251,7 +251,7 @@ class AvgPool1d(Layer):
         self.stride = self.kernel_size if self.stride is None else each(self.stride, 1)
         self.padding = each(self.padding, 1)
 
-    computes = functional.avg_pool1d
+    function = functional.avg_pool1d
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool, ndim=1):
@@ -349,15 +349,7 @@ class FractionalMaxPool3d(_FractionalMaxPool, ndim=3):
 describe(
     globals(),
     kernel_size="the size of the window",
-    stride="the distance of windows; None for the size of the window",
     padding="the elements to add at both ends, which are never a maximum",
-    dilation="the distance of elements in a window",
-    return_indices="whether to return the positions of the maxima, too",
-    ceil_mode="whether a window may reach beyond the end",
-    count_include_pad="whether added zeros count in the mean",
-    divisor_override="what sums are divided by, instead",
-    norm_type="the power of the norm",
     output_size="the number of parts: a number, or one for each dimension, where None keeps the size",
-    output_ratio="or the size of outputs to that of inputs",
     _random_samples="the random numbers to use",
 )

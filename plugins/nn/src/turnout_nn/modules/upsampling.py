@@ -111,7 +111,7 @@ class PixelShuffle(Layer):
     """
 
     upscale_factor: int
-    computes = functional.pixel_shuffle
+    function = functional.pixel_shuffle
 
 
 @layer
@@ -127,7 +127,7 @@ class PixelUnshuffle(Layer):
     """
 
     downscale_factor: int
-    computes = functional.pixel_unshuffle
+    function = functional.pixel_unshuffle
 
 
 @layer
@@ -143,4 +143,4 @@ class ChannelShuffle(Layer):
     """
 
     groups: int
-    computes = functional.channel_shuffle
+    function = functional.channel_shuffle
