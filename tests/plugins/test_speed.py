@@ -81,8 +81,12 @@ print([f(y).array.base is None for f in (m.exp, m.relu, m.tanh) for y in (x, hal
     lambda: aten.mm(x, x), lambda: aten.sum(x, other=1), lambda: aten.mm.default(x, x), lambda: aten.add.Tensor(x, x, x)
 """), "return self.call(*args, **kwargs)"),
     "frames of kernels in Python": (RAISED.format(calls="""
-    lambda: x.reshape(5), lambda: turnout.cat([x, x], 7), lambda: turnout.softmax(x, 9), lambda: x.sum(5)
+    lambda: x.reshape(5), lambda: turnout.cat([x, x], 7), lambda: turnout.softmax(x, 9)
 """), "<turnout.Tensor.reshape>"),
+    "frames of overloads": (RAISED.format(calls="""
+    lambda: x.sum(5), lambda: x.sum([5]), lambda: turnout.sum(x, 5), lambda: x.squeeze(7), lambda: turnout.select(x, 5, 0),
+    lambda: x.max(5), lambda: turnout.arange(0, 5, 0), lambda: turnout.where(x > 0, x, turnout.ones(7)), lambda: x.std(5, False)
+"""), "return op.call(input, *args)"),
     "operators and packets": ("""
 import turnout
 x, aten = turnout.ones(2, 3), turnout.ops.aten

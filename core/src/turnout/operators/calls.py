@@ -6,7 +6,8 @@ that nobody has to read it.
 
 from __future__ import annotations
 
-from types import FunctionType
+from functools import lru_cache
+from types import CodeType, FunctionType
 
 from turnout.config.installed import replaceable
 from turnout.config.tuples import NamedTuple
@@ -51,28 +52,37 @@ class Target(NamedTuple):
     alone: bool = False
 
 
-class Choice(NamedTuple):
-    """The overloads that are chosen by the types of a call, under the name of the text's variable for them.
-
-    A call with `least` to `most` positional arguments is passed on as it is; `most` is None for any number.
-    """
-
-    variable: str
-    least: int
-    most: int | None
-
-
 class Line(NamedTuple):
-    """A statement of a text: the number of its line, and the names that it uses."""
+    """A statement of a text: the number of its line, and the names that it uses. Blanks before it are those in the function."""
 
     number: int
     statement: str
     names: Sequence[str]
 
     @classmethod
+    def of(cls, lines: Sequence[str], statement: str, names: Sequence[str]) -> Line:
+        """A line of a function. `public_lines` moves it down by one."""
+        at = next(i for i, line in enumerate(lines) if line.strip() == statement.strip())
+        return cls(at + 2, lines[at].removeprefix("    "), names)
+
+    @classmethod
     def last(cls, lines: Sequence[str], names: Sequence[str]) -> Line:
         """The last line of a function, which uses these names. `public_lines` moves it down by one."""
         return cls(len(lines) + 1, lines[-1].strip(), names)
+
+
+class Choice(NamedTuple):
+    """The overloads that are chosen by the types of a call, under the name of the text's variable for them.
+
+    A call with `least` to `most` positional arguments is passed on as it is; `most` is None for any number. `line` is where the
+    text calls one that was chosen before, for `after` positional arguments or more without keywords, none of them a list.
+    """
+
+    variable: str
+    least: int
+    most: int | None
+    line: Line | None = None
+    after: int = 0
 
 
 def public_lines(lines: Sequence[str], origin: str) -> list[str]:
@@ -121,21 +131,26 @@ class Source(NamedTuple):
     def line(self, line: Line) -> Callable[..., Any]:
         """A line as a function of the names that it uses. Called, it has the frame that the whole function would have."""
         number, statement, names = line
-        head, before = f"def {self.function}({', '.join(names)}):", [""] * (number - 3)
-        text = [head, *before, "    try:", f"        {statement}", *_SHORTENING, ""]
+        text = [f"def line({', '.join(names)}):", "    try:", f"        {statement}", *_SHORTENING, ""]
         self.variables.setdefault("SHORTEN", shorten)  # a kernel's text does not have it
-        return self._compiled("\n".join(text), self.variables)
+        return self._made("\n".join(text), max(number - 2, 1), self.variables)
 
     def framed(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function in a frame of this text, to which filters of warnings look."""
         variables = {"__name__": self.variables["__name__"], "fn": function}
-        return self._compiled(f"def {self.function}(*args): return fn(*args)\n", variables)
+        return self._made("def line(*args): return fn(*args)\n", 1, variables)
 
-    def _compiled(self, text: str, variables: dict[str, Any]) -> Callable[..., Any]:
-        own: dict[str, Any] = {}
-        exec(compile(text, self.file, "exec", dont_inherit=True), own)
-        found = own.pop(self.function)  # it would hold itself: a cycle that only the collector ends
-        return FunctionType(found.__code__, variables, self.function)
+    def _made(self, text: str, first: int, variables: dict[str, Any]) -> Callable[..., Any]:
+        name = self.function
+        code = _compiled(text).replace(co_filename=self.file, co_name=name, co_qualname=name, co_firstlineno=first)
+        return FunctionType(code, variables, name)
+
+
+@lru_cache(512)  # many functions have the same lines
+def _compiled(text: str) -> CodeType:
+    """The code of a text's function."""
+    module = compile(text, "", "exec", dont_inherit=True)
+    return next(each for each in module.co_consts if isinstance(each, CodeType))
 
 
 @replaceable

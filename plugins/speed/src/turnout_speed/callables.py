@@ -36,8 +36,9 @@ def call(made: Any, _: Any, spec: CallSpec, source: Source) -> Any:
         return made
     overloads = None
     if spec.packet is not None:
-        variable, least, most = spec.packet
-        overloads = source.variables[variable].chosen, least, MOST if most is None else most, True
+        variable, least, most, line, after = spec.packet
+        seen = None if line is None else source.line(line)
+        overloads = source.variables[variable].chosen, least, MOST if most is None else most, True, seen, after
     tail = source.line(spec.last) if spec.last is not None and targets else None
     results = source.variables[spec.results] if spec.results else None
     return _calls.call(made, targets, tail, results, overloads)

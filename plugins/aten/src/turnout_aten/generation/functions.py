@@ -38,7 +38,7 @@ from turnout_aten.generation.source import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Sequence
 
     from turnout.schema.model import Argument, FunctionSchema
     from turnout_aten.generation.packets import Declared, Packet
@@ -71,6 +71,8 @@ def with_requires_grad(written: Written, name: str) -> Written:
     made, spec = [*lines[:at], line, *asks, *lines[at + 1 :]], written.spec
     if spec is not None and spec.last is not None:
         spec = spec._replace(last=Line.last(made, spec.last.names))
+    if spec is not None and spec.packet is not None and (chosen := spec.packet.line) is not None:
+        spec = spec._replace(packet=spec.packet._replace(line=Line.of(made, chosen.statement, chosen.names)))
     return Written(made, spec)
 
 
@@ -97,6 +99,8 @@ def with_classes_of_results(packet: Packet, written: Written) -> Written:
             line = f"{line.removesuffix(code)}return {new}({kind}, {code.removeprefix('return ')})"
         made.append(line)
     spec = written.spec
+    if spec is not None and spec.packet is not None:  # the line that calls it says a class, too
+        spec = spec._replace(packet=spec.packet._replace(line=None))
     if new == "nested":
         spec = None
     elif spec is not None and one_result:  # the kernel has one result, other overloads have several
@@ -254,12 +258,12 @@ def given_sizes(name: str) -> str:
 
 
 def _with_lead(packet: Packet, main: Declared) -> Written:
-    return with_lead(packet, main, public_schema(main.schema), _keyword_fixes(packet), lists=False)
+    return with_lead(packet, main, public_schema(main.schema), _keyword_fixes(packet))
 
 
-def with_lead(packet: Packet, main: Declared, schema: FunctionSchema, fixes: list[str], *, lists: bool) -> Written:
+def with_lead(packet: Packet, main: Declared, schema: FunctionSchema, fixes: list[str], *, lists: str = "") -> Written:
     """A function with the lead's stub inline. `schema` is the lead's with arguments named as the parameters, `fixes` are lines
-    for calls with more arguments, `lists` says that these may also be the elements of a list.
+    for calls with more arguments, `lists` says whether these may also be the elements of a list, as `int_list_spreads` has it.
     """
     prologue, signature, miss = lead_parts(packet, main, schema)
     prologue = [prologue[0], *indented(fixes), *prologue[1:]]
@@ -267,8 +271,11 @@ def with_lead(packet: Packet, main: Declared, schema: FunctionSchema, fixes: lis
     count = len(schema.positional)
     by_name = {*SECOND_NAMES.values(), *_optional(packet)}
     least = next((i for i, a in enumerate(schema.positional) if a.name in by_name), count)
-    most = count + 1 if lists else None if has_more_positional(packet, main) else count
+    more = has_more_positional(packet, main)
+    most = count + 1 if lists else None if more else count
     choice = Choice(packet_name(packet), least, most)
+    if more and lists != "only":  # else a single int is made a list, and its overload is chosen by the packet
+        choice = choice._replace(line=line_of_seen(lines, f"{_given(schema)}, "), after=count + 1)
     spec = inlined_calls(lines, [target(main, schema, drop_keywords=True)], schema, drop_keywords=True)
     return Written(lines, spec._replace(packet=choice))
 
@@ -283,13 +290,17 @@ def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[
 
     `schema` is the lead's with arguments named as the function's parameters.
     """
-    given = ", ".join(python_name(a.name) for a in schema.positional)
+    given = _given(schema)
     more = "*args, " if has_more_positional(packet, main) else ""
     condition = "if args or kwargs:" if more else "if kwargs:"
     call = f"return {packet_name(packet)}({given}"
     signature = ", ".join([*_leading(schema.positional, _optional(packet)), f"{more}**kwargs"])
     seen = indented(seen_before(packet, given)) if more else []
     return [condition, *seen, f"    {call}, {more}**kwargs)"], signature, [*_seen_alone(packet, given), call + ")"]
+
+
+def _given(schema: FunctionSchema) -> str:
+    return ", ".join(python_name(a.name) for a in schema.positional)
 
 
 def seen_before(packet: Packet, given: str) -> list[str]:
@@ -303,8 +314,16 @@ def seen_before(packet: Packet, given: str) -> list[str]:
         "else:",
         f"    op = {packet_name(packet)}.chosen.get(kinds)",
         "    if op is not None:",
-        f"        return op.call({given}, *args)",
+        f"        {_CALLS_SEEN.format(f'{given}, ')}",
     ]
+
+
+_CALLS_SEEN = "return op.call({}*args)"
+
+
+def line_of_seen(lines: Sequence[str], given: str) -> Line:
+    """The line that calls an overload of that kind without keywords, with these arguments in front."""
+    return Line.of(lines, _CALLS_SEEN.format(given), ["op", *filter(None, given.split(", ")), "*args"])
 
 
 def _seen_alone(packet: Packet, given: str) -> list[str]:
@@ -334,8 +353,10 @@ def _general(packet: Packet) -> Written:
         "    if not kwargs:",
         f"        op = {packet_name(packet)}.chosen.get(tuple(map(type, args)))",
         "        if op is not None:",
-        "            return op.call(*args)",
+        f"            {_CALLS_SEEN.format('')}",
     ]
+    if spec.packet is not None and spec.packet.most is None:
+        spec = spec._replace(packet=spec.packet._replace(line=line_of_seen(lines, "")))
     return Written([*lines, f"    return {packet_name(packet)}(*args, **kwargs)"], spec)
 
 

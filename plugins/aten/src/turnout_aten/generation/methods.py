@@ -10,6 +10,7 @@ from turnout.operators.stubs import default_source, python_name
 from turnout_aten.generation.functions import (
     given_sizes,
     has_second_names,
+    line_of_seen,
     second_names,
     second_signature,
     seen_before,
@@ -91,7 +92,7 @@ def _method_source(packet: Packet) -> Written:
             return _reordered(name, function)
     main = lead(packet)
     if main is not None and main.schema.positional[0] is main.schema.self_argument:
-        return with_lead(packet, main, main.schema, _spread_lines(spreads), lists=bool(spreads))
+        return with_lead(packet, main, main.schema, _spread_lines(spreads), lists=spreads)
     return _general(packet, name, spreads)
 
 
@@ -113,7 +114,10 @@ def _general(packet: Packet, name: str, spreads: str) -> Written:
     named = {tuple(a.name for a in f.schema.positional).index("self") for f in packet.bases}
     if named == {0}:
         lines += [*indented(seen_before(packet, "self")), f"    return {packet_name(packet)}(self, *args, **kwargs)"]
-        return Written(lines, CallSpec(targets, packet=Choice(packet_name(packet), 1, 2 if spreads else None)))
+        choice = Choice(packet_name(packet), 1, 2 if spreads else None)
+        if spreads != "only":
+            choice = choice._replace(line=line_of_seen(lines, "self, "), after=1)
+        return Written(lines, CallSpec(targets, packet=choice))
     # The overloads have self at one place among the positional arguments, or the packet is called by keyword.
     if len(named) == 1:
         at = next(iter(named))

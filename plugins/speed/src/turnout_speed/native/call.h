@@ -27,6 +27,8 @@ typedef struct {
     PyObject *named;        /* the class of several results, or NULL */
     int least, most;        /* the positional arguments of a call that is looked for there */
     int by_name;            /* whether keywords may be given */
+    PyObject *seen;         /* the line of the text that calls one of them: (overload, arguments); or NULL */
+    int after;              /* the positional arguments from which on it does */
 } Call;
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */
@@ -340,19 +342,47 @@ static int names_self(PyObject *kwnames)
     return 0;
 }
 
-/* The overload that the types of the arguments choose, if its call can be finished here. */
-static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
+/* The overload that the types of the arguments choose, if its call can be finished here. `op`: that overload, a new reference; or
+ * NULL. */
+static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **op, PyObject **result)
 {
-    PyObject *key = key_of_call(args, n, kwnames), *op = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(chosen, key));
+    PyObject *key = key_of_call(args, n, kwnames);
+    *op = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(chosen, key));
     Py_XDECREF(key);
-    PyObject *call = op == NULL ? NULL : PyObject_GetAttr(op, S_CALL);
+    PyObject *call = *op == NULL ? NULL : PyObject_GetAttr(*op, S_CALL);
     Outcome outcome = DECLINED;
     int taken;
     if (call != NULL && Py_IS_TYPE(call, &CallType.type))
         outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, kwnames, &taken, result);
-    Py_XDECREF(op);
     Py_XDECREF(call);
     return outcome == DECLINED ? decline_after_error() : outcome;
+}
+
+/* Whether the text finds the same overload by the same key: it tells lists by their class alone. */
+static int is_seen(const Call *call, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
+{
+    if (call->seen == NULL || kwnames != NULL || n < call->after)
+        return 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (PyList_CheckExact(args[i]) || PyTuple_Check(args[i]))
+            return 0;
+    return 1;
+}
+
+/* The overload that the types of the arguments choose: finished here, or called from the frame that the text of the function would
+ * have. Not again, if that fails. */
+static Outcome run_overload(const Call *call, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
+{
+    PyObject *passed[MOST + 2];
+    Outcome outcome = run_chosen(call->chosen, args, n, kwnames, &passed[1], result);
+    if (outcome == DECLINED && passed[1] != NULL && is_seen(call, args, n, kwnames)) {
+        for (Py_ssize_t i = 0; i < n; i++)
+            passed[2 + i] = args[i];
+        *result = PyObject_Vectorcall(call->seen, passed + 1, (n + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        outcome = *result == NULL ? FAILED : DONE;
+    }
+    Py_XDECREF(passed[1]);
+    return outcome;
 }
 
 /* Several results with their names, and a list of tensors as a tuple. Steals the reference. */
@@ -375,7 +405,7 @@ static Outcome run_call(Call *call, PyObject *tail, PyObject *const *args, Py_ss
     for (int i = 0; i < call->count && !taken && outcome == DECLINED; i++)
         outcome = run_target(&call->targets[i], i == 0 ? tail : NULL, args, n, kwnames, &taken, result);
     if (!taken && outcome == DECLINED && n >= call->least && n <= call->most && (kwnames == NULL || (call->by_name && !names_self(kwnames))))
-        outcome = run_chosen(call->chosen, args, n, kwnames, result);
+        outcome = run_overload(call, args, n, kwnames, result);
     return outcome;
 }
 
@@ -399,6 +429,7 @@ static int call_traverse(PyObject *self, visitproc visit, void *arg)
         return stopped;
     Py_VISIT(call->tail);
     Py_VISIT(call->chosen);
+    Py_VISIT(call->seen);
     Py_VISIT(call->named);
     for (int t = 0; t < call->count; t++) {
         Py_VISIT(call->targets[t].cache);
@@ -413,6 +444,7 @@ static int call_clear(PyObject *self)
     Call *call = (Call *)self;
     Py_CLEAR(call->tail);
     Py_CLEAR(call->chosen);
+    Py_CLEAR(call->seen);
     Py_CLEAR(call->named);
     for (int t = 0; t < call->count; t++) {
         Py_CLEAR(call->targets[t].cache);
@@ -469,18 +501,18 @@ static int read_target(Target *target, PyObject *row)
 }
 
 /* (function, targets, tail or None, class of several results or None, overloads), where `overloads` is None or (chosen,
- * least, most, by name) */
+ * least, most, by name, line that calls one of them or None, after) */
 static PyObject *make_call(PyObject *module, PyObject *args)
 {
-    PyObject *function, *targets, *tail, *named, *overloads, *chosen = NULL;
-    int least = 0, most = -1, by_name = 0;
+    PyObject *function, *targets, *tail, *named, *overloads, *chosen = NULL, *seen = Py_None;
+    int least = 0, most = -1, by_name = 0, after = 0;
     if (!PyArg_ParseTuple(args, "OO!OOO", &function, &PyTuple_Type, &targets, &tail, &named, &overloads))
         return NULL;
     if (overloads != Py_None && !PyTuple_Check(overloads)) {
         PyErr_SetString(PyExc_TypeError, "a tuple of overloads");
         return NULL;
     }
-    if (overloads != Py_None && !PyArg_ParseTuple(overloads, "O!iip", &PyDict_Type, &chosen, &least, &most, &by_name))
+    if (overloads != Py_None && !PyArg_ParseTuple(overloads, "O!iipOi", &PyDict_Type, &chosen, &least, &most, &by_name, &seen, &after))
         return NULL;
     if (PyTuple_GET_SIZE(targets) > TARGETS
         || (named != Py_None && !(PyType_Check(named) && PyType_IsSubtype((PyTypeObject *)named, &PyTuple_Type)))) {
@@ -497,6 +529,8 @@ static PyObject *make_call(PyObject *module, PyObject *args)
     made->least = least;
     made->most = most;
     made->by_name = by_name;
+    made->seen = or_null(seen);
+    made->after = after;
     for (int i = 0; i < PyTuple_GET_SIZE(targets); i++) {
         memset(&made->targets[i], 0, sizeof(Target));
         made->count = i + 1;

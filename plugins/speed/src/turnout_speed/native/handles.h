@@ -31,15 +31,16 @@ static int read_call(PyObject *args, PyObject *kwargs, PyObject **values, PyObje
 /* An operator or a packet: a call that cannot be finished here goes to the method, whose frame is part of tracebacks. */
 static PyObject *call_or_method(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    PyObject *values[MOST], *kwnames = NULL, *result = NULL;
+    PyObject *values[MOST], *kwnames = NULL, *op = NULL, *result = NULL;
     Outcome outcome = DECLINED;
     if (!is_traced() && read_call(args, kwargs, values, &kwnames)) {
         Py_ssize_t n = PyTuple_GET_SIZE(args);
         PyObject *held = Py_XNewRef(SLOT(self, Py_IS_TYPE(self, OPERATOR) ? AT_CALL : AT_CHOSEN));
         if (held != NULL && Py_IS_TYPE(self, PACKET) && PyDict_CheckExact(held))
-            outcome = run_chosen(held, values, n, kwnames, &result);
+            outcome = run_chosen(held, values, n, kwnames, &op, &result);
         else if (held != NULL && Py_IS_TYPE(held, &CallType.type))
             outcome = run_call((Call *)held, NULL, values, n, kwnames, &result);
+        Py_XDECREF(op);
         Py_XDECREF(held);
     }
     Py_XDECREF(kwnames);
