@@ -36,7 +36,7 @@ TEXTS = [
     (lambda: turnout.tensor([[1, 2], [3]]), DataError, "tensor: expected a sequence of length 2 at dim 1, got length 1"),
     (lambda: turnout.promote_types(1, 2), DTypeError, "promote_types: expected two dtypes, got 1 and 2"),
     (lambda: turnout.result_type(1, "a"), CallError, "result_type: expected tensors and numbers, got str"),
-    (lambda: turnout.nn.functional.pad(turnout.ones(2), (1, 1), mode="no"), ModeError, "pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'no'"),
+    (lambda: turnout.nn.functional.pad(turnout.ones(2), (1, 1), mode="no"), ModeError, "pad: mode must be one of constant, reflect, replicate, circular, got 'no'"),
 ]
 # fmt: on
 

@@ -20,12 +20,9 @@ from turnout.library import Library
 from turnout.operators import Operator
 from turnout_aten.backend import host_fallback as hosting
 from turnout_opencl import convolutions, plugin
+from turnout_opencl.programs import TYPES
 
 pytestmark = pytest.mark.usefixtures("opencl")
-DTYPES = [
-    "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "bool", "complex64", "complex128",
-]  # fmt: skip
 F = turnout.nn.functional
 
 
@@ -90,7 +87,7 @@ def test_a_forked_process_says_that_it_cannot() -> None:
 # ---- memory
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("name", [dtype.name for dtype in TYPES])
 def test_fills_of_dense_and_strided_memory(name: str) -> None:
     x = turnout.zeros(3, 4, dtype=getattr(turnout, name), device="opencl")
     x[:, 1::2].fill_(1)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from random import Random
 
+from turnout_aten.nn.images import COPYING, MIXING, SMOOTH
 from turnout_aten.shapes.scattering import REDUCTIONS
 
 Shape = tuple[int, ...]
@@ -65,16 +66,14 @@ def pooling(draw: Random) -> str:
 
 
 def interpolation(draw: Random) -> str:
-    mode, dims = draw.choice(
-        (("nearest", 0), ("nearest-exact", 0), ("linear", 1), ("bilinear", 2), ("trilinear", 3), ("bicubic", 2))
-    )
+    mode, dims = draw.choice([*((mode, 0) for mode in (*COPYING, "area")), *MIXING, *SMOOTH])
     ndim = dims or draw.randint(1, 3)
     x = tensor(draw, (2, 3, *(draw.randint(2, 6) for _ in range(ndim))))
     how = f"size={[draw.randint(1, 9) for _ in range(ndim)]}"
     if draw.random() < 0.4:
         how = f"scale_factor={draw.choice((0.5, 1.5, 2.0, 2.7))}"
     options = "" if not dims else f", align_corners={draw.random() < 0.5}"
-    if mode in ("bilinear", "bicubic") and draw.random() < 0.3:
+    if (mode, dims) in SMOOTH and ((mode, dims) not in MIXING or draw.random() < 0.5):
         options = ", antialias=True"
     return f"F.interpolate({x}, {how}, mode='{mode}'{options})"
 

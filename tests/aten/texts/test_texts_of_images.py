@@ -109,11 +109,11 @@ F.pad(ones(2), [1, 1], mode="reflect")
     ArgumentError: pad: mode 'reflect' pads the last 1 to 3 dims of tensors with one or two more, got 'pad' [1, 1] for 1
         dimensions
 F.pad(ones(1, 2), [1, 1], mode="wrap")
-    ModeError: pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'wrap'
+    ModeError: pad: mode must be one of constant, reflect, replicate, circular, got 'wrap'
 F.pad(ones(2), [1])
     ShapeError: pad: 'pad' must hold two numbers for each of at most 1 dims, got [1]
 F.pad(ones(1, 2), [1, 1], mode="wrap", value=1.0)
-    ModeError: pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'wrap'
+    ModeError: pad: mode must be one of constant, reflect, replicate, circular, got 'wrap'
 """)
 
 test_what_interpolation_refuses = refused("""

@@ -6,15 +6,15 @@ from rows import refused
 
 test_what_fourier_transforms_refuse = refused("""
 turnout.fft.fft(ones(2), norm="both")
-    ArgumentError: fft.fft: norm must be 'forward', 'backward' or 'ortho', got 'both'
+    ArgumentError: fft.fft: norm must be one of backward, forward, ortho, got 'both'
 turnout.fft.fftn(ones(2, 2), norm="both")
-    ArgumentError: fft.fftn: norm must be 'forward', 'backward' or 'ortho', got 'both'
+    ArgumentError: fft.fftn: norm must be one of backward, forward, ortho, got 'both'
 turnout.fft.rfft2(ones(2, 2), norm="both")
-    ArgumentError: fft.rfftn: norm must be 'forward', 'backward' or 'ortho', got 'both'
+    ArgumentError: fft.rfftn: norm must be one of backward, forward, ortho, got 'both'
 turnout.fft.irfft(ones(2), norm="both")
-    ArgumentError: fft.irfft: norm must be 'forward', 'backward' or 'ortho', got 'both'
+    ArgumentError: fft.irfft: norm must be one of backward, forward, ortho, got 'both'
 turnout.fft.hfft2(ones(2, 2), norm="both")
-    ArgumentError: fft.hfftn: norm must be 'forward', 'backward' or 'ortho', got 'both'
+    ArgumentError: fft.hfftn: norm must be one of backward, forward, ortho, got 'both'
 turnout.fft.fft(ones(4, dtype=float16))
     DTypeError: fft: not implemented for float16; convert to float32
 turnout.fft.fft(ones(4, dtype=turnout.bfloat16))
@@ -97,7 +97,7 @@ turnout.stft(ones(8, dtype=complex64), 4, onesided=True)
 turnout.stft(ones(8), 4, window=ones(4, dtype=complex64), onesided=True)
     ArgumentError: stft: onesided needs a real signal and a real window
 turnout.stft(ones(8), 4, pad_mode="wrap", return_complex=True)
-    ModeError: pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'wrap'
+    ModeError: pad: mode must be one of constant, reflect, replicate, circular, got 'wrap'
 turnout.istft(ones(3, 4), 4)
     DTypeError: istft: expected a complex tensor, got float32
 turnout.istft(ones(3, dtype=complex64), 4)

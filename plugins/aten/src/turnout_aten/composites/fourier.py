@@ -24,15 +24,16 @@ if TYPE_CHECKING:
     Dims = Sequence[int] | None
 
 # norm -> the number for kernels, in the forward and in the inverse direction.
-_SCALING = {None: (NONE, BY_N), "backward": (NONE, BY_N), "forward": (BY_N, NONE), "ortho": (ROOT, ROOT)}
+SCALING = {None: (NONE, BY_N), "backward": (NONE, BY_N), "forward": (BY_N, NONE), "ortho": (ROOT, ROOT)}
+NORMS = tuple(filter(None, SCALING))
 FORWARD, INVERSE = 0, 1
 LAST_TWO = (-2, -1)
 
 
 def _scaling(name: str, norm: str | None, direction: int) -> int:
-    if norm not in _SCALING:
-        raise ArgumentError(f"{name}: norm must be 'forward', 'backward' or 'ortho', got {norm!r}")
-    return _SCALING[norm][direction]
+    if norm not in SCALING:
+        raise ArgumentError(texts.not_one_of(name, "norm", NORMS, norm))
+    return SCALING[norm][direction]
 
 
 # ---- inputs

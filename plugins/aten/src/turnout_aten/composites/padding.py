@@ -107,7 +107,8 @@ def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
     return lying(_extended(middle, [max(n, 0) for n in pad], _wrapped))
 
 
-_MODES = {"reflect": "reflection", "replicate": "replication"}
+_OPERATORS = {"reflect": "reflection", "replicate": "replication"}
+MODES = ("constant", *_OPERATORS, "circular")
 
 
 def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -116,8 +117,8 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
         raise ShapeError(texts.odd_padding("pad", self.ndim, pad))
     if mode == "constant":
         return aten.constant_pad_nd(self, pad, 0.0 if value is None else value)
-    if mode not in (*_MODES, "circular"):
-        raise ModeError(f"pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
+    if mode not in MODES:
+        raise ModeError(texts.not_one_of("pad", "mode", MODES, mode))
     if value is not None and value != 0:
         raise ArgumentError(f"pad: mode {mode!r} does not accept a value, got {value}")
     ndim = len(pad) // 2
@@ -125,7 +126,7 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
         if mode == "circular":
             return pad_circular(self, pad)
         if 1 <= ndim <= 3:
-            return getattr(aten, f"{_MODES[mode]}_pad{ndim}d")(self, pad)
+            return getattr(aten, f"{_OPERATORS[mode]}_pad{ndim}d")(self, pad)
     raise ArgumentError(
         f"pad: mode {mode!r} pads the last 1 to 3 dims of tensors with one or two more, got 'pad' {list(pad)} for "
         f"{self.ndim} dimensions"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Number = complex | SupportsComplex | SupportsFloat | SupportsIndex
     MaybeMore = Any  # several tensors in a tuple, where an argument asks for it
 
-_MODES = {
+COMPUTE_MODES = {
     "use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2,
 }  # fmt: skip
 
@@ -160,9 +160,9 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
         >>> turnout.cdist(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[3.0, 4.0]]))
         tensor([[5.]])
     """
-    if compute_mode not in _MODES:
-        raise ArgumentError(texts.not_one_of("cdist", "compute_mode", _MODES, compute_mode))
-    return _functions.cdist(x1, x2, p, _MODES[compute_mode])
+    if compute_mode not in COMPUTE_MODES:
+        raise ArgumentError(texts.not_one_of("cdist", "compute_mode", COMPUTE_MODES, compute_mode))
+    return _functions.cdist(x1, x2, p, COMPUTE_MODES[compute_mode])
 
 
 class ReductionMethods:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 # mode -> the operators for one, two and three spatial dims
-_COPYING = {"nearest": "upsample_nearest{}d", "nearest-exact": "_upsample_nearest_exact{}d"}
-_MIXING = {
+COPYING = {"nearest": "upsample_nearest{}d", "nearest-exact": "_upsample_nearest_exact{}d"}
+MIXING = {
     ("linear", 1): "upsample_linear1d", ("bilinear", 2): "upsample_bilinear2d", ("trilinear", 3): "upsample_trilinear3d",
     ("bicubic", 2): "upsample_bicubic2d",
 }  # fmt: skip
-_SMOOTH = {
+SMOOTH = {
     ("bilinear", 2): "_upsample_bilinear2d_aa", ("bicubic", 2): "_upsample_bicubic2d_aa",
     ("lanczos", 2): "_upsample_lanczos2d_aa",
 }  # fmt: skip
@@ -58,15 +58,15 @@ def interpolate(
         if scales is None:
             raise ArgumentError("interpolate: recompute_scale_factor needs scale_factor")
         size, scales = scaled_size(input, scales), None
-    if antialias and (mode, ndim) not in _SMOOTH:
+    if antialias and (mode, ndim) not in SMOOTH:
         raise ArgumentError(
             f"interpolate: antialias needs mode bilinear, bicubic or lanczos and 4 dimensions, got {mode!r} and {input.ndim}"
         )
-    if mode in _COPYING and 1 <= ndim <= 3:
-        return _upsampled(_COPYING[mode].format(ndim), input, size, scales)
+    if mode in COPYING and 1 <= ndim <= 3:
+        return _upsampled(COPYING[mode].format(ndim), input, size, scales)
     if mode == "area" and 1 <= ndim <= 3:
         return _area(input, ndim, size, scales)
-    name = (_SMOOTH if antialias else _MIXING).get((mode, ndim))
+    name = (SMOOTH if antialias else MIXING).get((mode, ndim))
     if name is None:
         if mode not in _MODES:
             raise ModeError(texts.not_one_of("interpolate", "mode", _MODES, mode))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout_aten.composites.fourier import NORMS
 from turnout_conformance.cases.model import OperatorCase, S, row, some
 
 X, REAL = some(2, 4), some(3, 4, seed=3)
@@ -77,8 +78,8 @@ SPECTRA = some(3, 4)
 # ruff: noqa: E501 - rows of a table
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
-    row("fft_fft", (S(X), S(X, 3, 0, "ortho"), S(X, 5, norm="forward")), one("fft"), COMPLEX),
-    row("fft_ifft", (S(X), S(X, 3, 0, "ortho")), one("ifft"), COMPLEX),
+    row("fft_fft", (S(X), S(X, 3, 0, "ortho"), *[S(X, 5, norm=norm) for norm in NORMS]), one("fft"), COMPLEX),
+    row("fft_ifft", (S(X), *[S(X, 3, 0, norm) for norm in NORMS]), one("ifft"), COMPLEX),
     row("fft_rfft", (S(X), S(X, 5), S(X, 3, 0, "ortho")), one("rfft")),
     row("fft_irfft", (S(X), S(X, 5), S(X, 3, 0, "ortho")), one("irfft"), SPECTRUM),
     row("fft_hfft", (S(X), S(X, 5), S(X, 3, 0, "ortho")), one("hfft"), SPECTRUM),

@@ -7,6 +7,7 @@ from typing import Any
 
 from turnout.dtypes import float64
 from turnout_aten.composites.segment_reductions import NEUTRAL
+from turnout_aten.functions.reductions import COMPUTE_MODES
 from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, one, row, some
 
 GAPS = T([[1.0, float("nan"), 3.0], [4.0, 5.0, float("nan")]])
@@ -27,7 +28,7 @@ def _renorm(np: Any, x: Any, p: Any, dim: int, maxnorm: float) -> Any:
     return x * np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
 
 
-def _cdist(np: Any, x: Any, y: Any, p: float = 2.0) -> Any:
+def _cdist(np: Any, x: Any, y: Any, p: float = 2.0, mode: Any = None) -> Any:
     return _norm(np, x[..., :, None, :] - y[..., None, :, :], p, [-1])
 
 
@@ -102,8 +103,8 @@ CASES: tuple[OperatorCase, ...] = (
     row("dist", (S(M, some(2, 3, seed=3)), S(M, some(3, seed=3), 3)), lambda np, x, y, p=2: _norm(np, x - y, p)),
     row("renorm", (S(M, 2, 0, 1.5), S(M, 1, -1, 2.0)), _renorm),
     row("pairwise_distance", (S(M, some(2, 3, seed=3)), S(M, some(3, seed=3), 1.0, 1e-3, True)), lambda np, x, y, p=2.0, eps=1e-6, k=False: _norm(np, x - y + eps, p, [-1], k)),
-    row("cdist", (S(M, some(4, 3, seed=3)), S(some(2, 2, 3), some(1, 3, seed=5), 1.0)), _cdist),
-    row("_cdist_forward", S(M, some(4, 3, seed=3), 2.0, None), lambda np, x, y, p, mode: _cdist(np, x, y, p)),
+    row("cdist", (*[S(M, some(4, 3, seed=3), 2.0, mode) for mode in COMPUTE_MODES.values()], S(some(2, 2, 3), some(1, 3, seed=5), 1.0)), _cdist),
+    row("_cdist_forward", S(M, some(4, 3, seed=3), 2.0, None), _cdist),
     row("_weight_norm", (S(M, some(2, 1, seed=3)), S(M, some(1, 3, seed=3), 1), S(M, T(2.0), -1), S(some(3), some(3, seed=3))), _weight_norm),
     row("pdist", (S(some(4, 3)), S(some(1, 3))), _pdist),
     row("_pdist_forward", S(some(4, 3), 3.0), _pdist),

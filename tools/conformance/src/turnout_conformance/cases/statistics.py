@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout_aten.composites.quantiles import INTERPOLATIONS
 from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, row, some
 
 
@@ -106,7 +107,7 @@ CASES: tuple[OperatorCase, ...] = (
     row("nanmedian.dim", (S(GAPS, 1), S(TALL, 0, True)), _median),
     row("mode", (S(T([[1, 2, 2, 1], [3, 0, 3, 3]])), S(T([[1, 2], [1, 2]]), 0, True)), _mode, NUMBERS, differentiable=False),
     row("quantile", (S(M, Q), S(M, Q, 1, True), S(M, T(0.4), 0), S(TALL, T(0.4), 0, interpolation="nearest")), _quantile),
-    row("quantile.scalar", (S(M, 0.3), S(M, 0.3, 1, interpolation="higher"), S(M, 0.3, 1, True, interpolation="midpoint")), _quantile),
+    row("quantile.scalar", (S(M, 0.3), S(M, 0.3, 1, True), *[S(M, 0.3, 1, interpolation=word) for word in INTERPOLATIONS]), _quantile),
     row("nanquantile", S(GAPS, Q, 1), lambda np, *a: _quantile(np, *a, ignore=True)),
     row("nanquantile.scalar", (S(GAPS, 0.4), S(GAPS, 0.4, 1, interpolation="lower")), lambda np, *a, **k: _quantile(np, *a, **k, ignore=True)),
     row("diff", (S(M), S(TALL, 2, 0), S(M, 1, -1, some(2, 1), some(2, 2))), lambda np, x, n=1, d=-1, a=None, b=None: np.diff(np.concatenate([p for p in (a, x, b) if p is not None], d), n, d), NUMBERS),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from turnout.dtypes import bfloat16, bool_, float16, float32, int32
+from turnout_aten.shapes.activations import GELU
 from turnout_conformance.cases.model import Drawn, S, Seen
 from turnout_conformance.cases.sets.rows import INTEGERS, MANY, Row, row
 
@@ -23,8 +24,8 @@ COPIES = tuple(S(Seen(A, lambda x: x.abs()), dtype=dtype) for dtype in (float32,
 ROWS: list[Row] = [
     *row("exp expm1 log log1p sqrt rsqrt tanh erf sigmoid neg abs floor ceil trunc round relu sign isnan logical_not acos acosh asin asinh atan atanh cosh sinh exp2 log2 log10 erfc reciprocal square frac signbit isinf silu mish softplus elu", S(X), dtypes="float32"),
     *row("sin cos tan", S(X), dtypes="float32"), *row("sinc", S(P), dtypes="float32"),
-    *row("gelu", S(P), S(P, approximate="tanh"), dtypes="float32"),
-    *row("gelu_backward", S(Q, P), S(Q, P, approximate="tanh"), dtypes="float32"),
+    *row("gelu", *[S(P, approximate=word) for word in GELU], dtypes="float32"),
+    *row("gelu_backward", *[S(Q, P, approximate=word) for word in GELU], dtypes="float32"),
     *row("silu_backward sigmoid_backward tanh_backward", S(P, Q), dtypes="float32"),
     *row("glu", S(Seen(P, lambda x: x[1:])), dtypes="float32"),
     *row("atan2 hypot", S(P, Q), dtypes="float32"),
