@@ -134,7 +134,9 @@ def _parameter(text: str, types: dict[str, str]) -> Parameter:
 
 def _compiled(text: str, options: tuple[str, ...]) -> Path:
     assert COMPILER is not None, "no g++"
-    flags = ["-O1", "-g0", "-shared", "-fPIC", "-w", f"-I{HEADERS}", *[o for o in options if o.startswith(("-D", "-std"))]]
+    # Without -fno-gnu-unique, shared arrays of a function are those of the first program that was loaded, of other elements.
+    flags = ["-O1", "-g0", "-shared", "-fPIC", "-w", "-fno-gnu-unique", f"-I{HEADERS}"]
+    flags += [option for option in options if option.startswith(("-D", "-std"))]
     headers = "".join(path.read_text(encoding="utf-8") for path in sorted(HEADERS.iterdir()))
     key = hashlib.sha256("\0".join([COMPILER, *flags, headers, text]).encode()).hexdigest()[:24]
     made = FOLDER / f"{key}.so"
