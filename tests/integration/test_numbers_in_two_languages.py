@@ -139,8 +139,8 @@ NUMBERS = {
         (f"{CUDA}/statistics.py", r"^_EACH = (\d+)"), (f"{CUDA}/kernels/statistics.cu", r"#define EACH (\d+)"),
     ],
     "threads of a column": [
-        (f"{CUDA}/reductions.py", r"^_COLUMN_BLOCK = \(32, (\d+)\)"),
-        (f"{CUDA}/kernels/reductions.cu", r"#define COLUMN_THREADS (\d+)"),
+        (f"{CUDA}/reductions.py", r"^COLUMN_BLOCK = \(32, (\d+)\)"),
+        (f"{CUDA}/kernels/lines.cuh", r"#define COLUMN_THREADS (\d+)"),
     ],
     "results of a work-item of products": [
         (f"{OPENCL}/matrix_products.py", r"^_BLOCK = (\d+)"), (f"{OPENCL}/templates/matmul.cl", r"#define ROWS (\d+)"),

@@ -24,7 +24,7 @@ Devices = Callable[..., Any]
 # Operators -> kernels that their samples launch in every kind of elements that the kernels are compiled for. Each call launches
 # something.
 _ROWS = {
-    "_softmax _log_softmax": "softmax_rows softmax_columns",
+    "_softmax _log_softmax": "softmax_rows softmax_columns softmax_parts_of_columns",
     "_softmax_backward_data _log_softmax_backward_data": "softmax_rows_backward softmax_columns_backward",
     "cummax cummin": "running_extreme",
     "logcumsumexp": "running_log_of_sum",

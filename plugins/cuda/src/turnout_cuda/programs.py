@@ -30,7 +30,7 @@ PROGRAMS = (
 )  # fmt: skip
 # What some of them share.
 SHARED = {
-    "faults.cuh": ("indexing", "losses", "scattering"), "lines.cuh": ("normalisation", "reductions"),
+    "faults.cuh": ("indexing", "losses", "scattering"), "lines.cuh": ("normalisation", "reductions", "softmax"),
     "windows.cuh": ("convolutions", "pooling"),
 }  # fmt: skip
 

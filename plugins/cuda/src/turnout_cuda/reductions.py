@@ -16,7 +16,7 @@ from turnout_cuda.floats import Arrays, computed, kind
 from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
-_COLUMN_BLOCK = (32, 8)  # as in the text: columns, and threads for each
+COLUMN_BLOCK = (32, 8)  # as in the text: columns, and threads for each
 FEW_ROWS, LONG_ROW = 64, 1 << 15
 FEW_COLUMNS, LONG_COLUMN = 1 << 10, 1 << 12
 _LONG_FOLD = 1 << 10  # a column that a second launch is worth
@@ -64,7 +64,7 @@ def is_idle(outer: int, length: int, inner: int) -> bool:
 
 def parts_of(outer: int, length: int, inner: int) -> int:
     """Into how many parts each line of a fold is cut; 1 where one launch is as good."""
-    width, steps = _COLUMN_BLOCK
+    width, steps = COLUMN_BLOCK
     blocks, long, each = (outer, LONG_ROW, _THREADS) if inner == 1 else (-(-outer * inner // width), _LONG_FOLD, steps)
     return min(-(-_PARTS // blocks), -(-length // (each * _LEAST))) if blocks < _BLOCKS and length > long else 1
 
@@ -81,7 +81,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         else:
             columns = outer * inner
             args = (*given, columns, length, inner, *rest)
-            programs.start(f"{name}_columns", dtype, (-(-columns // _COLUMN_BLOCK[0]),), _COLUMN_BLOCK, args)
+            programs.start(f"{name}_columns", dtype, (-(-columns // COLUMN_BLOCK[0]),), COLUMN_BLOCK, args)
 
     def served(self: Any, dim: Any) -> Lines | None:
         found = lines(self, dim) if kind(self) else None
@@ -137,8 +137,8 @@ def kernels(xp: Any, programs: Programs) -> Table:
         if inner == 1:
             programs.start("fold_parts_of_rows", name, (count, outer), (_THREADS,), (x, parts, length, order))
         else:
-            grid = (-(-outer * inner // _COLUMN_BLOCK[0]), count)
-            programs.start("fold_parts_of_columns", name, grid, _COLUMN_BLOCK, (x, parts, outer * inner, length, inner, order))
+            grid = (-(-outer * inner // COLUMN_BLOCK[0]), count)
+            programs.start("fold_parts_of_columns", name, grid, COLUMN_BLOCK, (x, parts, outer * inner, length, inner, order))
         programs.over_groups("fold_total", name, outer * inner, count, (parts, made, count, order, float(divisor)))
         return arrays.deliver(made, out)
 
@@ -193,7 +193,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         length, name, made = self.size, name_of(self), arrays.target(out, self.dtype)
         count = parts_of(1, length, 1)
         divisor = float(length if reduction == MEAN else 1)
-        parts = xp.empty(count if count > 1 else 0, computed(name))
+        parts = made if count == 1 and name == computed(name) else xp.empty(count, computed(name))
         given = (arrays.packed(self), arrays.packed(target), made, parts, length, divisor)
         programs.start("squared_distance", name, (count,), (_THREADS,), given)
         if count > 1:

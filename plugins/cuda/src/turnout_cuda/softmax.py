@@ -1,14 +1,19 @@
-"""Softmax, its logarithm, and their gradients: one pass for maximum and sum, one for the result."""
+"""Softmax, its logarithm, and their gradients: one pass for maximum and sum, one for the result.
+
+Few long columns are cut into parts: one launch for the maxima and sums of these, and one for the result.
+"""
 
 from __future__ import annotations
 
 from math import prod
 from typing import Any
 
-from turnout_cuda.floats import Arrays, kind
+from turnout_cuda.floats import Arrays, computed, kind
 from turnout_cuda.programs import Programs, name_of
+from turnout_cuda.reductions import COLUMN_BLOCK, parts_of
 
 Table = dict[str, Any]
+_SHORT, _SHORT_BLOCK = 32, (256, 1)  # columns of fewer elements have a thread each
 
 
 def kernels(xp: Any, programs: Programs) -> Table:
@@ -25,10 +30,19 @@ def kernels(xp: Any, programs: Programs) -> Table:
         if inner == 1:
             rows = made.size // length
             programs.over_rows(f"softmax_rows{name}", dtype, rows, length, (*given, rows, length, int(logarithm)))
-        else:
-            columns = made.size // length
-            args = (*given, columns, length, inner, int(logarithm))
-            programs.over_elements(f"softmax_columns{name}", dtype, columns, args)
+            return
+        columns = made.size // length
+        args = (columns, length, inner, int(logarithm))
+        if name:
+            programs.over_elements(f"softmax_columns{name}", dtype, columns, (*given, *args))
+            return
+        width, threads = COLUMN_BLOCK if length >= _SHORT else _SHORT_BLOCK
+        count, wide = parts_of(columns // inner, length, inner), computed(dtype)
+        grid = (-(-columns // width), count)
+        parts = made if count == 1 and dtype == wide else xp.empty((columns, count, 2), wide)
+        if count > 1:
+            programs.start("softmax_parts_of_columns", dtype, grid, COLUMN_BLOCK, (given[0], parts, *args[:3]))
+        programs.start("softmax_columns", dtype, grid, (width, threads), (*given, parts, count, *args))
 
     def forward(logarithm: bool) -> Any:
         def kernel(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:

@@ -1,5 +1,7 @@
 // The elements of a line that a thread reads, some at once, and their sums.
 
+// A block has columns that lie next to each other, so that neighbours read neighbours, and at most so many threads for each.
+#define COLUMN_THREADS 8
 #define AHEAD 4  // packs that a thread reads at once, and half of the elements of a column
 #define SUM_STEPS 64  // sums of these that are added one after the other: the error grows with them, and with such parts
 
@@ -33,6 +35,34 @@ struct Row {
         turn();
     }
 };
+
+// Of a column, every `step`-th element; see Row.
+struct Column {
+    const scalar* x;
+    whole length, inner, first, step;
+
+    template <typename Take, typename Turn>
+    __device__ void walk(Take take, Turn turn) const {
+        for (whole i = first; i < length; i += 2 * AHEAD * step) {
+            scalar read[2 * AHEAD];
+#pragma unroll
+            for (int k = 0; k < 2 * AHEAD; ++k)
+                if (i + k * step < length) read[k] = x[(i + k * step) * inner];
+#pragma unroll
+            for (int k = 0; k < 2 * AHEAD; ++k)
+                if (i + k * step < length) take(load(read[k]));
+            turn();
+        }
+    }
+};
+
+// The column of a thread, and where it begins. Threads behind the last column read it, too, and write nothing.
+__device__ inline whole column_of_thread() { return (whole)blockIdx.x * blockDim.x + threadIdx.x; }
+
+__device__ inline whole column_start(whole columns, whole length, whole inner) {
+    whole column = column_of_thread() < columns ? column_of_thread() : columns - 1;
+    return column / inner * length * inner + column % inner;
+}
 
 // What a thread has of a row that a warp or a block has.
 __device__ inline Row row_at(const scalar* x, whole row, whole length) {

@@ -1,9 +1,7 @@
 // Extremes, sums, variances, norms and logarithms of sums along a dim. Arrays are [outer, length, inner], row-major.
 //
-// Where inner is 1, a warp or a block has a row. Else a block of 32 x COLUMN_THREADS threads has 32 columns, so that neighbours
-// read what lies next to each other.
+// Where inner is 1, a warp or a block has a row. Else a block of 32 x COLUMN_THREADS threads has 32 columns.
 
-#define COLUMN_THREADS 8
 
 struct Extreme {
     accum value;
@@ -29,26 +27,6 @@ __device__ inline Extreme largest_of(const scalar* x, whole length, whole inner,
     }
     return best;
 }
-
-// Of a column, every `step`-th element; see Row.
-struct Column {
-    const scalar* x;
-    whole length, inner, first, step;
-
-    template <typename Take, typename Turn>
-    __device__ void walk(Take take, Turn turn) const {
-        for (whole i = first; i < length; i += 2 * AHEAD * step) {
-            scalar read[2 * AHEAD];
-#pragma unroll
-            for (int k = 0; k < 2 * AHEAD; ++k)
-                if (i + k * step < length) read[k] = x[(i + k * step) * inner];
-#pragma unroll
-            for (int k = 0; k < 2 * AHEAD; ++k)
-                if (i + k * step < length) take(load(read[k]));
-            turn();
-        }
-    }
-};
 
 // The differences of two rows, whose packs are read if both begin at 16 bytes.
 struct Pair {
@@ -136,14 +114,6 @@ __device__ inline accum column_sum(accum value) {
     accum total = 0;
     for (int k = 0; k < COLUMN_THREADS; ++k) total += parts[k][threadIdx.x];
     return total;
-}
-
-// The column of a thread, and where it begins. Threads behind the last column read it, too, and write nothing.
-__device__ inline whole column_of_thread() { return (whole)blockIdx.x * 32 + threadIdx.x; }
-
-__device__ inline whole column_start(whole columns, whole length, whole inner) {
-    whole column = column_of_thread() < columns ? column_of_thread() : columns - 1;
-    return column / inner * length * inner + column % inner;
 }
 
 // The elements that a thread has of a column of its block.

@@ -141,17 +141,74 @@ extern "C" __global__ void softmax_of_scores_backward(
     }
 }
 
-// A thread has a column, so that neighbours read what lies next to each other.
+__device__ inline Running joined(Running first, Running second) {
+    accum largest = second.largest > first.largest ? second.largest : first.largest;
+    return {largest, shrunk(first.total, first.largest, largest) + shrunk(second.total, second.largest, largest)};
+}
+
+// Over the threads of a column, which all of them get.
+__device__ inline Running column_joined(Running mine) {
+    if (blockDim.y == 1) return mine;
+    __shared__ accum largest[COLUMN_THREADS][32], totals[COLUMN_THREADS][32];
+    largest[threadIdx.y][threadIdx.x] = mine.largest;
+    totals[threadIdx.y][threadIdx.x] = mine.total;
+    __syncthreads();
+    Running found = {-infinity(), 0};
+    for (int k = 0; k < blockDim.y; ++k) found = joined(found, {largest[k][threadIdx.x], totals[k][threadIdx.x]});
+    return found;
+}
+
+// What a thread has of a column, of which the blocks along y have parts.
+__device__ inline Column part_of_column(const scalar* x, whole columns, whole length, whole inner) {
+    whole first = (whole)blockIdx.y * blockDim.y + threadIdx.y, step = (whole)gridDim.y * blockDim.y;
+    return {x + column_start(columns, length, inner), length, inner, first, step};
+}
+
+__device__ inline Running running_of(const Column& line) {
+    Running found = {-infinity(), 0};
+    line.walk([&](accum value) { take(found, value); }, [] {});
+    return found;
+}
+
+// Of few long columns first the maxima and the sums of parts, [columns, parts, 2].
+extern "C" __global__ void softmax_parts_of_columns(const scalar* x, accum* parts, whole columns, whole length, whole inner) {
+    Running found = column_joined(running_of(part_of_column(x, columns, length, inner)));
+    whole column = column_of_thread();
+    if (threadIdx.y || column >= columns) return;
+    parts += 2 * (column * gridDim.y + blockIdx.y);
+    parts[0] = found.largest;
+    parts[1] = found.total;
+}
+
 extern "C" __global__ void softmax_columns(
-    const scalar* x, scalar* y, whole columns, whole length, whole inner, whole logarithm
+    const scalar* x, scalar* y, const accum* parts, whole count_of_parts, whole columns, whole length, whole inner,
+    whole logarithm
 ) {
-    for (whole column = first_place(); column < columns; column += all_threads()) {
-        whole start = column / inner * length * inner + column % inner;
-        Running found = {-infinity(), 0};
-        for (whole i = 0; i < length; ++i) take(found, load(x[start + i * inner]));
-        for (whole i = 0; i < length; ++i) {
-            whole at = start + i * inner;
-            put(y + at, answer(load(x[at]), found, logarithm));
+    Column line = part_of_column(x, columns, length, inner);
+    whole column = column_of_thread();
+    Running mine = {-infinity(), 0};
+    if (count_of_parts == 1) {
+        mine = running_of(line);
+    } else if (column < columns) {
+        for (whole i = threadIdx.y; i < count_of_parts; i += blockDim.y) {
+            const accum* part = parts + 2 * (column * count_of_parts + i);
+            mine = joined(mine, {part[0], part[1]});
+        }
+    }
+    Running found = column_joined(mine);
+    if (column >= columns) return;
+    accum level = logarithm ? log(found.total) : accum(1) / found.total;
+    y += line.x - x;
+    for (whole i = line.first; i < length; i += 2 * AHEAD * line.step) {
+        scalar read[2 * AHEAD];
+#pragma unroll
+        for (int k = 0; k < 2 * AHEAD; ++k)
+            if (i + k * line.step < length) read[k] = line.x[(i + k * line.step) * inner];
+#pragma unroll
+        for (int k = 0; k < 2 * AHEAD; ++k) {
+            if (i + k * line.step >= length) continue;
+            accum below = load(read[k]) - found.largest;
+            put(y + (i + k * line.step) * inner, logarithm ? below - level : exp(below) * level);
         }
     }
 }
@@ -187,6 +244,7 @@ extern "C" __global__ void softmax_rows_backward(
     for (whole i = threadIdx.x; i < length; i += blockDim.x) put(made + i, slope(load(grad[i]), load(y[i]), total, logarithm));
 }
 
+// A thread has a column, so that neighbours read what lies next to each other.
 extern "C" __global__ void softmax_columns_backward(
     const scalar* grad, const scalar* y, scalar* made, whole columns, whole length, whole inner, whole logarithm
 ) {

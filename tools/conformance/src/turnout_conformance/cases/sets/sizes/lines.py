@@ -79,6 +79,7 @@ def running(lines: list[tuple[Shape, int]]) -> list[Row]:
 # fmt: off
 ROWS: list[Row] = [
     *running(LINES),
+    *rows("_softmax _log_softmax", *[S(Drawn(shape), dim, False) for shape, dim in (((1300, 5), 0), ((2, 1100, 3), 1), ((2, 31, 300), 1), ((40, 33), 0))]),
     *rows("_softmax _log_softmax", *marked(lambda x: S(x, -1, False))),
     *rows("_softmax _log_softmax", *marked(lambda x: S(down(x), 0, False)), in_turn=1),
     *rows("cummax cummin logcumsumexp", *marked(lambda x: S(x, 1))),
