@@ -51,12 +51,13 @@ class _Rows(Kernels):
     def read(self, x: Any, *given: Any) -> tuple[Any, ...]:
         """Arrays as kernels read or write them: those in the dtype that is computed in, those in the dtype of `x`, and which of
         the two are meant. What is in neither dtype is converted; None is missing."""
-        own, wide = name_of(x), computed(name_of(x))
-        nothing, others = x if own == wide else self.xp.empty(0, wide), [x for _ in given]
+        own = name_of(x)
+        wide = computed(own)
+        nothing, others = (x if own == wide else self.xp.empty(0, wide),) * len(given), (x,) * len(given)
         if given[0] is None:
-            return *[nothing for _ in given], *others, MISSING
+            return *nothing, *others, MISSING
         if own != wide and all(name_of(each) == own for each in given):
-            return *[nothing for _ in given], *[self.arrays.packed(each) for each in given], OWN
+            return *nothing, *[self.arrays.packed(each) for each in given], OWN
         return *[self.arrays.packed(each, wide) for each in given], *others, WIDE
 
     def run(
