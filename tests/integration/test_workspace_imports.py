@@ -246,8 +246,8 @@ HAS_ROWS = {"kernels", "KERNELS"}
 OF_SEVERAL = {
     "turnout_cpu.blocks": "element-wise rows of any family, which share work among threads",
     "turnout_cpu.rows": "rows of any family that share lines of an array among threads",
+    "turnout_cuda.biased_products": "products of linear layers, by cuBLASLt beside cuBLAS",
     "turnout_cuda.direct_convolutions": "convolutions of few products, beside those of cuDNN",
-    "turnout_cuda.dropout": "one kernel for what a composite of several families does",
     "turnout_kernels.few": "rows of any family that serve few elements alone",
     "turnout_opencl.complexes": "rows of any family for complex64, beside those of the family",
 }  # fmt: skip
@@ -301,7 +301,7 @@ def test_a_plugin_has_a_table_of_families_or_kernels_beside_their_table():
 
 def test_a_program_in_cuda_c_has_the_name_of_the_module_that_calls_it_or_of_a_part_of_a_family():
     folder = ROOT / "plugins/cuda/src/turnout_cuda"
-    parts = {"arithmetic", "functions", "batch", "random"}  # of `pointwise`, `normalisation`, `dropout`
+    parts = {"arithmetic", "functions", "batch"}  # of `pointwise` and `normalisation`
     programs = {path.stem for path in (folder / "kernels").glob("*.cu")}
     assert programs - {path.stem for path in folder.glob("*.py")} == parts
 

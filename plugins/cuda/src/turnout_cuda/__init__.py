@@ -9,7 +9,8 @@
 | `pointwise`, `reductions`, `softmax`, `normalisation`, `statistics`, `pooling`, `images` | families of kernels in CUDA C |
 | `sorting`, `indexing`, `scattering`, `losses`, `faults` | the same: order, and places that an index names; those out of range |
 | `foreach`, `lists`, `optimisers` | operators on lists of tensors, and steps of optimisers |
-| `matrix_products`, `convolutions`, `attention`, `random` | cuBLAS and cuDNN, attention, random numbers |
+| `matrix_products`, `biased_products`, `convolutions` | cuBLAS, cuBLASLt, cuDNN |
+| `attention`, `random` | attention; random numbers, and dropout |
 | `direct_convolutions` | those of few products |
 | `gradients` | gradients of composed operators that are one node here |
 """
