@@ -87,6 +87,9 @@ NUMBERS = {
     "elements of a list that one block takes": [
         (f"{CUDA}/lists.py", r"^_CHUNK = (\d+)"), (f"{CUDA}/kernels/optimisers.cu", r"#define CHUNK (\d+)"),
     ],
+    "elements of a mask that one block takes": [
+        (f"{CUDA}/selection.py", r"^_CHUNK = (\d+)"), (f"{CUDA}/kernels/selection.cu", r"#define CHUNK (\d+)"),
+    ],
     "columns of the table of a list: addresses, a step and a size": [
         (f"{CUDA}/lists.py", r"^_COLUMNS = (\d+)"), (f"{CUDA}/kernels/optimisers.cu", r"#define COLUMNS (\d+)"),
     ],

@@ -248,6 +248,7 @@ OF_SEVERAL = {
     "turnout_cpu.rows": "rows of any family that share lines of an array among threads",
     "turnout_cuda.biased_products": "products of linear layers, by cuBLASLt beside cuBLAS",
     "turnout_cuda.direct_convolutions": "convolutions of few products, beside those of cuDNN",
+    "turnout_cuda.selection": "what masks select: rows of indexing and of sorting, which share kernels",
     "turnout_kernels.few": "rows of any family that serve few elements alone",
     "turnout_opencl.complexes": "rows of any family for complex64, beside those of the family",
 }  # fmt: skip

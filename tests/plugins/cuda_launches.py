@@ -110,17 +110,18 @@ _ROWS = {
     "scaled_dot_product_attention": "softmax_of_scores",
 }  # fmt: skip
 LAUNCHES = {operator: kernels.split() for operators, kernels in _ROWS.items() for operator in operators.split()}
-# Kernels that the samples cannot launch: those of generators, of gradients of composed operators, and of lists of tensors, which
-# operators write.
+# Kernels that the samples cannot launch: those of generators, of gradients of composed operators, of masks, and of lists of
+# tensors, which operators write.
 OF_GRADIENTS = {"rms_backward", "softmax_of_scores_backward"}
 ELSEWHERE = {f"random_{each}" for each in ("words", "integers", "uniform", "normal", "bernoulli", "dropout")}
 OF_ROWS = {f"{kernel}_of_row" for kernel in ELSEWHERE}  # the same in recorded work
+OF_MASKS = {"count_true", "starts_of_blocks", "true_places", "select_true"}
 OF_LISTS = {"adam_step", "sgd_step", "adagrad_step", "each_element"}
 
 
 def kinds(kernel: str) -> set[str]:
     """The kinds of elements that a kernel is compiled for."""
-    if programs.programs_by_kernel()[kernel] == "indexing":
+    if programs.programs_by_kernel()[kernel] in programs.MOVING:
         return set(programs.MOVED.values())
     if kernel.startswith(("running_whole", "look_at", "join_at", "add_whole_at")):  # integers, alike in all programs
         return {"float32"}

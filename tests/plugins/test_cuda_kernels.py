@@ -24,6 +24,7 @@ from cuda_launches import (
     LAUNCHES,
     OF_GRADIENTS,
     OF_LISTS,
+    OF_MASKS,
     OF_ROWS,
     TOLERANCES,
     Devices,
@@ -64,7 +65,7 @@ def backend() -> Iterator[Any]:
 @pytest.mark.parametrize("kind", [*programs.DTYPES, *programs.MOVED.values()])
 def test_nvcc_compiles_every_kernel_for_all_kinds_of_elements(kind: str, arch: str) -> None:
     assert NVCC is not None
-    compiled = programs.PROGRAMS if kind in programs.DTYPES else ("indexing",)
+    compiled = programs.PROGRAMS if kind in programs.DTYPES else programs.MOVING
     text = "\n".join(dict.fromkeys(part for name in compiled for part in programs.parts(name)))
     flags = ["-Werror=all-warnings", f"-arch={arch}", "-cubin", *programs.options(kind)]
     version = subprocess.run([NVCC, "--version"], check=True, capture_output=True).stdout
@@ -120,7 +121,7 @@ def test_positions_of_64_bits_give_the_same(operator: str, few_parts: None, monk
 
 def test_every_kernel_is_launched_by_some_operator_and_every_operator_is_asked() -> None:
     launched = {kernel for kernels in LAUNCHES.values() for kernel in kernels}
-    assert launched | ELSEWHERE | OF_GRADIENTS | OF_LISTS | OF_ROWS == programs.programs_by_kernel().keys()
+    assert launched | ELSEWHERE | OF_GRADIENTS | OF_LISTS | OF_MASKS | OF_ROWS == programs.programs_by_kernel().keys()
     assert LAUNCHES.keys() <= SETS["sizes"].keys()
 
 
@@ -375,6 +376,45 @@ def test_other_calls_launch_nothing(
         cupy_stand_in.launched.clear()
         agree(lambda t, call=call: call(t(x).reshape(x.shape), t(at).reshape(at.shape)))
         assert cupy_stand_in.launched == []
+
+
+# ---- masks
+
+
+def masks() -> Iterator[Any]:
+    draw = np.random.default_rng(4)
+    for shape in ((1,), (70,), (3, 5), (41, 307), (2, 3, 4), (3, 2, 5, 7), (20_011,)):
+        for share in (0.0, 0.03, 0.6, 1.0):
+            yield draw.random(shape) < share
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "int64", "complex128"])
+def test_masks_select_in_three_launches(dtype: str, backend: Any) -> None:
+    for mask in masks():
+        x, c = turnout.arange(mask.size).view(mask.shape).to(getattr(turnout, dtype)), turnout.from_numpy(mask)
+        here, at = x.to("pretended"), c.to("pretended")
+        with recorded() as launched:
+            picked, found = here.masked_select(at), at.nonzero()
+        assert {name for name, _ in launched} == (OF_MASKS if mask.any() else {"count_true", "starts_of_blocks"})
+        assert len(launched) == (6 if mask.any() else 4)
+        assert (picked.dtype, picked.tolist()) == (x.dtype, x.masked_select(c).tolist())
+        assert found.tolist() == c.nonzero().tolist()
+        assert found.t().is_contiguous()
+        assert here[at].tolist() == picked.tolist()
+
+
+def test_masks_of_other_layouts_select_what_they_do_on_cpu(backend: Any) -> None:
+    def run(t: Devices) -> Any:
+        x = t(numbers((6, 5), 1))
+        narrow, five = x[:, :1] > 0, t(numbers((2, 2, 2, 2, 2), 3))
+        return [
+            x.masked_select(narrow), x.t().masked_select(x.t() > 0), x.masked_select((x > 0).t().contiguous().t()),
+            x[1:, 2:].nonzero(), (x > 9).nonzero(), five.nonzero(), (five > 0).nonzero(), x.sum().nonzero(),
+            x[x > 0], x[:0].nonzero(),
+            x.view(-1)[1:].masked_select(x.view(-1)[1:] < 0), (x.view(-1) > 0)[3:].nonzero(), (x * 0).nonzero(),
+        ]  # fmt: skip
+
+    agree(run)
 
 
 # ---- random numbers

@@ -7,7 +7,7 @@
 | `graphs`, `recordings`, `replays` | recorded work, what it keeps and draws, and traced graphs that are recorded |
 | `programs`, `table`, `prepared` | the CUDA C of `kernels/`, compiled for a dtype; the rows of all families; what plans start |
 | `pointwise`, `reductions`, `softmax`, `normalisation`, `statistics`, `pooling`, `images` | families of kernels in CUDA C |
-| `sorting`, `indexing`, `scattering`, `losses`, `faults` | the same: order, and places that an index names; those out of range |
+| `sorting`, `indexing`, `selection`, `scattering`, `losses`, `faults` | the same: order, and places that an index or mask names |
 | `foreach`, `lists`, `optimisers` | operators on lists of tensors, and steps of optimisers |
 | `matrix_products`, `biased_products`, `convolutions` | cuBLAS, cuBLASLt, cuDNN |
 | `attention`, `random` | attention; random numbers, and dropout |

@@ -26,8 +26,9 @@ DTYPES = {"float16": 16, "bfloat16": 17, "float32": 32, "float64": 64}
 MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 PROGRAMS = (
     "activations", "arithmetic", "batch", "convolutions", "functions", "images", "indexing", "losses", "normalisation",
-    "optimisers", "pooling", "random", "reductions", "scattering", "softmax", "sorting", "statistics",
+    "optimisers", "pooling", "random", "reductions", "scattering", "selection", "softmax", "sorting", "statistics",
 )  # fmt: skip
+MOVING = "indexing", "selection"  # those whose elements are only moved
 # What some of them share.
 SHARED = {
     "faults.cuh": ("indexing", "losses", "scattering"), "lines.cuh": ("normalisation", "reductions", "softmax"),
