@@ -403,6 +403,21 @@ def test_masks_select_in_three_launches(dtype: str, backend: Any) -> None:
         assert here[at].tolist() == picked.tolist()
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64", "float16", "bfloat16", "bool"])
+def test_unique_values_are_those_of_cpu(dtype: str, backend: Any) -> None:
+    values = [3.0, 1.0, 0.0, 1.0, 2.0, 3.0, 0.0, *([float("nan"), -0.0, float("inf"), float("nan")] if "float" in dtype else [])]
+    for shape in ((-1,), (1, -1)):
+        for given in (values, values[:1], [1.0] * 5000):
+            x = turnout.tensor(given).to(getattr(turnout, dtype)).view(shape)
+            with recorded() as launched:
+                found = turnout.unique(x.to("pretended"))
+            assert str(found.tolist()) == str(turnout.unique(x).tolist())
+            assert (found.dtype, "select_true" in [name for name, _ in launched]) == (
+                x.dtype,
+                "16" not in dtype and dtype != "bool",
+            )
+
+
 def test_masks_of_other_layouts_select_what_they_do_on_cpu(backend: Any) -> None:
     def run(t: Devices) -> Any:
         x = t(numbers((6, 5), 1))

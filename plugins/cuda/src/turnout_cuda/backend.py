@@ -30,7 +30,6 @@ from turnout_cuda.pointwise import convert
 from turnout_cuda.programs import DTYPES, name_of
 from turnout_cuda.recordings import CURRENT
 from turnout_cuda.replays import RecordedReplay
-from turnout_cuda.selection import Masks
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -69,7 +68,6 @@ class CUDABackend(ArrayBackend):
         self.cupy = cupy
         self.guarded_array = cupy.ndarray
         self.peaks = Peaks(cupy)
-        self.masks = Masks(xp, xp.programs)
         self._lock = new_lock()
         self._read: deque[tuple[Any, Any]] = deque()  # what streams read: (done, an array of the host)
 
@@ -155,12 +153,7 @@ class CUDABackend(ArrayBackend):
 
     # ---- values
 
-    fill, ramp = _there(ArrayBackend.fill), _there(ArrayBackend.ramp)
-
-    @_there
-    def positions(self, mask: Any) -> Any:
-        found = self.masks.places(mask) if mask.__class__ is self.array_type else None
-        return super().positions(mask) if found is None else tuple([found[dim] for dim in range(mask.ndim)])
+    fill, ramp, positions = _there(ArrayBackend.fill), _there(ArrayBackend.ramp), _there(ArrayBackend.positions)
 
     @_there
     def copy(self, target: Any, source: Any) -> None:

@@ -22,6 +22,7 @@ from turnout_cuda.matrix_products import Products, libraries
 from turnout_cuda.pointwise import functions
 from turnout_cuda.prepared import Script, Watched
 from turnout_cuda.programs import Programs, name_of
+from turnout_cuda.selection import Masks
 
 # Operators whose shared kernels combine values at repeated indices by products, maxima or minima. They have raw kernels instead.
 WITHOUT = ("scatter_reduce.two_out",)
@@ -121,6 +122,7 @@ class CuPyModule:
         self.programs = Programs(cupy) if script is None else script
         self.faults = faults or Faults(cupy, self.programs)
         self.expect_indices = self.faults.expect
+        self.masks = Masks(self)
         self.products = Products(self, precision, cublas)
         made = functions(self)
         vars(self).update(made)
@@ -151,6 +153,11 @@ class CuPyModule:
         """By cuBLAS, or by CuPy's loops for integers."""
         made = self.products.multiply(a, b, out)
         return self.cupy.matmul(a, b, out=out) if made is NotImplemented else made
+
+    def nonzero(self, array: Any) -> tuple[Any, ...]:
+        """The places of true elements, an array for each dim."""
+        found = self.masks.places(array)
+        return tuple(self.cupy.nonzero(array)) if found is None else tuple([found[dim] for dim in range(array.ndim)])
 
     def script(self) -> CuPyModule:
         """The same module, which writes down what it is asked for, and computes nothing."""

@@ -1,4 +1,4 @@
-"""What a mask selects, in three launches: the places of its true elements, and the elements of another array there.
+"""What a mask selects, in three launches: the places of its true elements, or the elements of another array there.
 
 The host waits for their number between the second and the third, as the result is that long.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_cuda.programs import MOVED, NARROW, Programs
+from turnout_cuda.programs import MOVED, NARROW, Programs, name_of
 
 Table = dict[str, Any]
 _CHUNK = 4096  # elements of a block, as in kernels/selection.cu
@@ -19,9 +19,9 @@ _ANY = "float32"  # a kind of elements for kernels that have none
 class Masks:
     """Masks of an array module."""
 
-    def __init__(self, xp: Any, programs: Programs) -> None:
+    def __init__(self, xp: Any) -> None:
         self.xp = xp
-        self.programs = programs
+        self.programs: Programs = xp.programs
 
     def starts(self, mask: Any) -> tuple[Any, int, int]:
         """(how many true elements are before each block, blocks, the number of all)."""
@@ -57,9 +57,9 @@ class Masks:
         return made
 
 
-def kernels(xp: Any, programs: Programs) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module."""
-    masks = Masks(xp, programs)
+    masks: Masks = xp.masks
 
     def nonzero(self: Any) -> Any:
         found = masks.places(self if self.dtype.kind == "b" else xp.not_equal(self, 0)) if self.ndim else None
@@ -71,4 +71,14 @@ def kernels(xp: Any, programs: Programs) -> Table:
         found = masks.selected(self, mask)
         return NotImplemented if found is None else found
 
-    return {"nonzero": nonzero, "masked_select": masked_select}
+    def unique(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
+        """For dtypes that CuPy sorts as they are."""
+        if return_inverse or return_counts or not self.size or self.dtype.kind not in "iuf" or name_of(self) == "float16":
+            return NotImplemented
+        ordered = xp.sort(self.reshape(-1))
+        differs = xp.empty(ordered.shape, "bool")
+        differs[:1] = True
+        xp.not_equal(ordered[1:], ordered[:-1], differs[1:])
+        return masks.selected(ordered, differs), xp.empty(0, "int64"), xp.empty(0, "int64")
+
+    return {"nonzero": nonzero, "masked_select": masked_select, "_unique2": unique}

@@ -41,7 +41,7 @@ _OTHERS: dict[Any, Callable[[CUDABackend], tuple[Any, ...]]] = {
     biased_products: lambda backend: (backend.xp.products,),
     matrix_products: lambda backend: (backend.xp.products,),
     random: lambda backend: (backend,),
-    selection: lambda backend: (backend.xp, backend.xp.programs),
+    selection: lambda backend: (backend.xp,),
 }
 
 
