@@ -403,6 +403,21 @@ def test_masks_select_in_three_launches(dtype: str, backend: Any) -> None:
         assert here[at].tolist() == picked.tolist()
 
 
+@pytest.mark.parametrize(
+    ("length", "dtype"), [(1, "float32"), (33, "float16"), (300, "bfloat16"), (300, "float64"), (1024, "float32")]
+)
+def test_the_first_elements_in_order_are_those_of_a_stable_sort(length: int, dtype: str, backend: Any) -> None:
+    draw = np.random.default_rng(length).integers(-9, 9, (2, length)).astype("float64")
+    draw[0, ::7], draw[1, ::5] = np.nan, -0.0
+    x = turnout.from_numpy(draw).to(getattr(turnout, dtype))
+    for largest in (True, False):
+        wanted = turnout.sort(x, dim=1, descending=largest, stable=True)
+        for count in {1, 3, 31, 64, 65, length} & {*range(1, length + 1)}:
+            values, places = x.to("pretended").topk(count, 1, largest)
+            assert places.tolist() == wanted.indices[:, :count].tolist()
+            assert str(values.tolist()) == str(wanted.values[:, :count].tolist())
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64", "float16", "bfloat16", "bool"])
 def test_unique_values_are_those_of_cpu(dtype: str, backend: Any) -> None:
     values = [3.0, 1.0, 0.0, 1.0, 2.0, 3.0, 0.0, *([float("nan"), -0.0, float("inf"), float("nan")] if "float" in dtype else [])]

@@ -28,8 +28,9 @@ def kernels(xp: Any, programs: Programs) -> Table:
         made = arrays.target(values, self.dtype) if is_last else xp.empty(shape, self.dtype)
         places = arrays.target(indices, index) if is_last else xp.empty(shape, index)
         padded = max(1 << (length - 1).bit_length(), 2)
+        keep = min(1 << (count - 1).bit_length(), padded)
         threads = min(max(padded // 2, 32), _THREADS)
-        args = (rows, made, places, length, padded, count, int(descending))
+        args = (rows, made, places, length, padded, keep, count, int(descending))
         programs.start("sort_rows", name_of(self), (rows.size // length,), (threads,), args)
         for own, out in ((made, values), (places, indices)):
             arrays.deliver(own if is_last else xp.moveaxis(own, -1, dim), out)
