@@ -28,7 +28,8 @@ class Masks:
         blocks = -(-mask.size // _CHUNK)
         counts = self.xp.empty(blocks + 1, "int64")
         self.programs.start("count_true", _ANY, (blocks,), (_THREADS,), (mask, counts, mask.size))
-        self.programs.start("starts_of_blocks", _ANY, (1,), (_MOST_THREADS,), (counts, blocks))
+        adding = min(-(-blocks // 32) * 32, _MOST_THREADS)
+        self.programs.start("starts_of_blocks", _ANY, (1,), (adding,), (counts, blocks))
         return counts, blocks, int(counts[blocks].item())
 
     def places(self, mask: Any) -> Any:
