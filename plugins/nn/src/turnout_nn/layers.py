@@ -22,13 +22,13 @@ Size = int | tuple[int, ...]
 def layer(cls: C) -> C:
     """A class of modules whose annotated fields are the arguments of its `__init__`, and attributes of its instances.
 
-    Its `shows` are all fields if it says nothing else. A class with a `function` that defines no `forward` gives them to that.
+    Its `shows` are all fields if it says nothing else. A class with a `__function__` but no `forward` gives them to that.
     """
     made: Any = dataclass(eq=False, repr=False)(cls)
     names = [field.name for field in fields(made)]
     if made.shows is None:
         made.shows = ", ".join(f"{name}={{{name}}}" for name in names if name != "inplace")
-    if hasattr(made, "function") and made.forward is Module.forward:
+    if hasattr(made, "__function__") and made.forward is Module.forward:
         made.forward = _forward(made, names)
     return made
 
@@ -44,7 +44,7 @@ def _code(count: int) -> CodeType:
 
 def _forward(cls: Any, names: list[str]) -> FunctionType:
     code = _code(len(names)).replace(co_names=("function", *names))
-    made = FunctionType(code, {"__name__": cls.__module__, "function": cls.function})
+    made = FunctionType(code, {"__name__": cls.__module__, "function": cls.__function__})
     made.__qualname__, made.__doc__ = f"{cls.__qualname__}.forward", "The function of the input."
     made.__annotations__ = {"input": "Tensor", "return": "Tensor"}
     return made
@@ -53,12 +53,12 @@ def _forward(cls: Any, names: list[str]) -> FunctionType:
 class Layer(Module):
     """A module without parameters: a function, and the values that it is called with. `layer` makes classes of such.
 
-    shows     what `repr` says, with the names of attributes in braces
-    function  the function, whose docstring describes the fields that nothing else describes
+    shows         what `repr` says, with the names of attributes in braces
+    __function__  the function, whose docstring describes the fields that nothing else describes
     """
 
     shows: ClassVar[Any] = None
-    function: ClassVar[Any]
+    __function__: ClassVar[Any]
 
     __post_init__ = Module.__init__
 
@@ -98,7 +98,7 @@ class OfDims(Module):
     about: ClassVar[str]
     calls: ClassVar[str] = ""
     fill: ClassVar[str] = ""
-    function: ClassVar[Any]
+    __function__: ClassVar[Any]
 
     def __init_subclass__(cls, ndim: int = 0, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -109,4 +109,4 @@ class OfDims(Module):
             words |= {"name": cls.__name__, "plain": cls.__bases__[-1].__name__, "ndim": str(ndim), "fill": cls.fill}
             cls.__doc__ = cls.__doc__ or cls.about.format_map(words)
             if cls.calls:
-                cls.function = getattr(functional, cls.calls.format(ndim=ndim))
+                cls.__function__ = getattr(functional, cls.calls.format(ndim=ndim))

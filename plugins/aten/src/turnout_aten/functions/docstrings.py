@@ -42,8 +42,8 @@ def describe(module: Mapping[str, Any], **arguments: str) -> list[str]:
     """Complete the docstrings of a module's public functions and classes, which is the last thing that the module does.
 
     An argument that a docstring does not describe itself, nor that of a base class, is described by the text of its name in
-    `arguments`; and one of a class that is left then, as the function that the class has as `function` describes it. Returns the
-    names of those functions and classes, for `__all__`.
+    `arguments`; and one of a class that is left then, as the `__function__` of the class describes it. Returns the names of those
+    functions and classes, for `__all__`.
     """
     public = []
     for name, value in list(module.items()):
@@ -54,7 +54,7 @@ def describe(module: Mapping[str, Any], **arguments: str) -> list[str]:
                 inner = inner.__wrapped__
             if value.__doc__ is not None:  # python -OO has none
                 bases = value.__mro__[-1:0:-1] if isinstance(value, type) else ()
-                told = _parts(value.function.__doc__ or "")[1] if bases and hasattr(value, "function") else {}
+                told = _parts(value.__function__.__doc__ or "")[1] if bases and hasattr(value, "__function__") else {}
                 told |= {name: [f"    {name}: {text}"] for name, text in arguments.items()}
                 for base in bases:
                     told |= _parts(base.__doc__ or "")[1]

@@ -26,7 +26,7 @@ class ReLU(Layer):
     """
 
     inplace: bool = False
-    function = functional.relu
+    __function__ = functional.relu
 
 
 @layer
@@ -41,7 +41,7 @@ class Threshold(Layer):
     threshold: float
     value: float
     inplace: bool = False
-    function = functional.threshold
+    __function__ = functional.threshold
 
 
 @layer
@@ -56,11 +56,11 @@ class RReLU(Layer):
     lower: float = 1 / 8
     upper: float = 1 / 3
     inplace: bool = False
-    function = functional.rrelu
+    __function__ = functional.rrelu
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of each element."""
-        return type(self).function(input, self.lower, self.upper, self.training, self.inplace)
+        return type(self).__function__(input, self.lower, self.upper, self.training, self.inplace)
 
 
 @layer
@@ -78,7 +78,7 @@ class Hardtanh(Layer):
     min_val: float = -1.0
     max_val: float = 1.0
     inplace: bool = False
-    function = functional.hardtanh
+    __function__ = functional.hardtanh
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,7 +124,7 @@ class Hardsigmoid(Layer):
     """
 
     inplace: bool = False
-    function = functional.hardsigmoid
+    __function__ = functional.hardsigmoid
 
 
 @layer
@@ -151,7 +151,7 @@ class SiLU(Layer):
     """
 
     inplace: bool = False
-    function = functional.silu
+    __function__ = functional.silu
 
 
 @layer
@@ -164,7 +164,7 @@ class Mish(Layer):
     """
 
     inplace: bool = False
-    function = functional.mish
+    __function__ = functional.mish
 
 
 @layer
@@ -177,7 +177,7 @@ class Hardswish(Layer):
     """
 
     inplace: bool = False
-    function = functional.hardswish
+    __function__ = functional.hardswish
 
 
 @layer
@@ -191,7 +191,7 @@ class ELU(Layer):
 
     alpha: float = 1.0
     inplace: bool = False
-    function = functional.elu
+    __function__ = functional.elu
 
 
 @layer
@@ -205,7 +205,7 @@ class CELU(Layer):
 
     alpha: float = 1.0
     inplace: bool = False
-    function = functional.celu
+    __function__ = functional.celu
 
 
 @layer
@@ -218,7 +218,7 @@ class SELU(Layer):
     """
 
     inplace: bool = False
-    function = functional.selu
+    __function__ = functional.selu
 
 
 @layer
@@ -231,7 +231,7 @@ class GLU(Layer):
     """
 
     dim: int = -1
-    function = functional.glu
+    __function__ = functional.glu
 
 
 @layer
@@ -245,11 +245,11 @@ class GELU(Layer):
 
     approximate: str = "none"
     shows: ClassVar[str] = "approximate={approximate!r}"
-    function = functional.gelu
+    __function__ = functional.gelu
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of each element."""
-        return type(self).function(input, approximate=self.approximate)
+        return type(self).__function__(input, approximate=self.approximate)
 
 
 @layer
@@ -263,7 +263,7 @@ class Hardshrink(Layer):
 
     lambd: float = 0.5
     shows: ClassVar[str] = "{lambd}"
-    function = functional.hardshrink
+    __function__ = functional.hardshrink
 
 
 @layer
@@ -277,7 +277,7 @@ class LeakyReLU(Layer):
 
     negative_slope: float = 0.01
     inplace: bool = False
-    function = functional.leaky_relu
+    __function__ = functional.leaky_relu
 
 
 @layer
@@ -289,7 +289,7 @@ class LogSigmoid(Layer):
         tensor([-0.6931])
     """
 
-    function = functional.logsigmoid
+    __function__ = functional.logsigmoid
 
 
 @layer
@@ -303,7 +303,7 @@ class Softplus(Layer):
 
     beta: float = 1.0
     threshold: float = 20.0
-    function = functional.softplus
+    __function__ = functional.softplus
 
 
 @layer
@@ -317,7 +317,7 @@ class Softshrink(Layer):
 
     lambd: float = 0.5
     shows: ClassVar[str] = "{lambd}"
-    function = functional.softshrink
+    __function__ = functional.softshrink
 
 
 @layer
@@ -329,7 +329,7 @@ class Softsign(Layer):
         tensor([0.5000])
     """
 
-    function = functional.softsign
+    __function__ = functional.softsign
 
 
 @layer
@@ -341,7 +341,7 @@ class Tanhshrink(Layer):
         tensor([0.2384])
     """
 
-    function = functional.tanhshrink
+    __function__ = functional.tanhshrink
 
 
 class PReLU(Module):
@@ -393,7 +393,7 @@ class _Softmax(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of the numbers along the dimension."""
-        return type(self).function(input, _chosen(self.dim, input))
+        return type(self).__function__(input, _chosen(self.dim, input))
 
 
 class Softmin(_Softmax):
@@ -404,7 +404,7 @@ class Softmin(_Softmax):
         tensor([0.5000, 0.5000])
     """
 
-    function = functional.softmin
+    __function__ = functional.softmin
 
 
 class Softmax(_Softmax):
@@ -415,7 +415,7 @@ class Softmax(_Softmax):
         tensor([0.5000, 0.5000])
     """
 
-    function = turnout.softmax
+    __function__ = turnout.softmax
 
 
 class LogSoftmax(_Softmax):
@@ -426,7 +426,7 @@ class LogSoftmax(_Softmax):
         tensor([-0.6931, -0.6931])
     """
 
-    function = turnout.log_softmax
+    __function__ = turnout.log_softmax
 
 
 @layer

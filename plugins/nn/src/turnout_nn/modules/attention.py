@@ -54,7 +54,7 @@ class MultiheadAttention(Module):
     v_proj_weight: Parameter | None
     bias_k: Parameter | None
     bias_v: Parameter | None
-    function: ClassVar[Any] = functional.multi_head_attention_forward
+    __function__: ClassVar[Any] = functional.multi_head_attention_forward
 
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
@@ -122,7 +122,7 @@ class MultiheadAttention(Module):
         turned = self.batch_first and query.ndim == 3
         if turned:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-        output, weights = type(self).function(
+        output, weights = type(self).__function__(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v,
             self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training, key_padding_mask,
             need_weights, attn_mask, self.in_proj_weight is None, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight,

@@ -111,7 +111,7 @@ class _Forward(_Convolution):
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = functional.pad(input, self._around(), mode=self.padding_mode), 0
-        return type(self).function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return type(self).__function__(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def _around(self) -> list[int]:
         """The padding as `turnout.nn.functional.pad` takes it: from the last dimension on, before and after."""
@@ -175,7 +175,7 @@ class _Transposed(_Convolution):
         """
         added = self.output_padding if output_size is None else self._added(input, list(output_size))
         sizes = (self.stride, self.padding, added, self.groups, self.dilation)
-        return type(self).function(input, self.weight, self.bias, *sizes)
+        return type(self).__function__(input, self.weight, self.bias, *sizes)
 
     def _added(self, input: Tensor, wanted: list[int]) -> list[int]:
         """The output padding that gives a size."""

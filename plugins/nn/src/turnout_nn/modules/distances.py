@@ -25,11 +25,11 @@ class CosineSimilarity(Layer):
     dim: int = 1
     eps: float = 1e-8
     shows = ""
-    function = functional.cosine_similarity
+    __function__ = functional.cosine_similarity
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The cosines."""
-        return type(self).function(x1, x2, self.dim, self.eps)
+        return type(self).__function__(x1, x2, self.dim, self.eps)
 
 
 @layer
@@ -45,11 +45,11 @@ class PairwiseDistance(Layer):
     eps: float = 1e-6
     keepdim: bool = False
     shows = ""
-    function = functional.pairwise_distance
+    __function__ = functional.pairwise_distance
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The distances."""
-        return type(self).function(x1, x2, self.p, self.eps, self.keepdim)
+        return type(self).__function__(x1, x2, self.p, self.eps, self.keepdim)
 
 
 describe(globals())

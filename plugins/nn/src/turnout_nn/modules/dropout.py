@@ -28,7 +28,7 @@ class _Dropout(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """What is kept."""
-        return type(self).function(input, self.p, self.training, self.inplace)
+        return type(self).__function__(input, self.p, self.training, self.inplace)
 
 
 class Dropout(_Dropout):
@@ -39,7 +39,7 @@ class Dropout(_Dropout):
         tensor([1., 1.])
     """
 
-    function = functional.dropout
+    __function__ = functional.dropout
 
 
 class Dropout1d(_Dropout):
@@ -50,7 +50,7 @@ class Dropout1d(_Dropout):
         turnout.Size([1, 2])
     """
 
-    function = functional.dropout1d
+    __function__ = functional.dropout1d
 
 
 class Dropout2d(_Dropout):
@@ -61,7 +61,7 @@ class Dropout2d(_Dropout):
         turnout.Size([1, 1, 2])
     """
 
-    function = functional.dropout2d
+    __function__ = functional.dropout2d
 
 
 class Dropout3d(_Dropout):
@@ -72,7 +72,7 @@ class Dropout3d(_Dropout):
         turnout.Size([1, 1, 1, 2])
     """
 
-    function = functional.dropout3d
+    __function__ = functional.dropout3d
 
 
 class AlphaDropout(_Dropout):
@@ -86,11 +86,11 @@ class AlphaDropout(_Dropout):
         tensor([1., 1.])
     """
 
-    function = functional.alpha_dropout
+    __function__ = functional.alpha_dropout
 
     def forward(self, input: Tensor) -> Tensor:
         """What is kept."""
-        return type(self).function(input, self.p, self.training)
+        return type(self).__function__(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_Dropout):
@@ -104,11 +104,11 @@ class FeatureAlphaDropout(_Dropout):
         turnout.Size([1, 2, 1])
     """
 
-    function = functional.feature_alpha_dropout
+    __function__ = functional.feature_alpha_dropout
 
     def forward(self, input: Tensor) -> Tensor:
         """What is kept."""
-        return type(self).function(input, self.p, self.training)
+        return type(self).__function__(input, self.p, self.training)
 
 
 describe(globals())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class _Table(Module):
     """A parameter [num_embeddings, embedding_dim], one of whose rows may be for padding: zeros that are not trained."""
 
-    function: ClassVar[Any]
+    __function__: ClassVar[Any]
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None, norm_type: float,
@@ -92,7 +92,7 @@ class Embedding(_Table):
         turnout.Size([1, 2, 3])
     """
 
-    function = functional.embedding
+    __function__ = functional.embedding
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
@@ -106,7 +106,7 @@ class Embedding(_Table):
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows at the indices."""
-        return type(self).function(
+        return type(self).__function__(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
@@ -164,7 +164,7 @@ class EmbeddingBag(_Table):
         turnout.Size([2, 3])
     """
 
-    function = functional.embedding_bag
+    __function__ = functional.embedding_bag
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
@@ -178,7 +178,7 @@ class EmbeddingBag(_Table):
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         """One row for each bag."""
-        return type(self).function(
+        return type(self).__function__(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,
         )  # fmt: skip

@@ -69,7 +69,7 @@ class Fold(Layer):
     dilation: Size = 1
     padding: Size = 0
     stride: Size = 1
-    function = functional.fold
+    __function__ = functional.fold
 
 
 @layer
@@ -85,7 +85,7 @@ class Unfold(Layer):
     dilation: Size = 1
     padding: Size = 0
     stride: Size = 1
-    function = functional.unfold
+    __function__ = functional.unfold
 
 
 describe(globals())

@@ -40,7 +40,7 @@ class _Loss(Layer):
 
     def _of(self, *args: Any) -> Tensor:
         cls: Any = type(self)
-        return cls.function(*args, **{name: getattr(self, name) for name in _options(cls)})
+        return cls.__function__(*args, **{name: getattr(self, name) for name in _options(cls)})
 
 
 @cache
@@ -73,7 +73,7 @@ class L1Loss(_OfTarget):
         tensor(2.)
     """
 
-    function = functional.l1_loss
+    __function__ = functional.l1_loss
 
 
 @layer
@@ -85,7 +85,7 @@ class MSELoss(_OfTarget):
         tensor(5.)
     """
 
-    function = functional.mse_loss
+    __function__ = functional.mse_loss
 
 
 @layer
@@ -99,7 +99,7 @@ class SmoothL1Loss(_OfTarget):
 
     _: KW_ONLY
     beta: float = 1.0
-    function = functional.smooth_l1_loss
+    __function__ = functional.smooth_l1_loss
 
 
 @layer
@@ -113,7 +113,7 @@ class HuberLoss(_Loss):
 
     reduction: str = "mean"
     delta: float = 1.0
-    function = functional.huber_loss
+    __function__ = functional.huber_loss
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
@@ -132,7 +132,7 @@ class NLLLoss(_OfTarget):
     weight: Tensor | None = None
     _: KW_ONLY
     ignore_index: int = -100
-    function = functional.nll_loss
+    __function__ = functional.nll_loss
 
 
 @layer
@@ -148,7 +148,7 @@ class CrossEntropyLoss(_OfTarget):
     _: KW_ONLY
     ignore_index: int = -100
     label_smoothing: float = 0.0
-    function = functional.cross_entropy
+    __function__ = functional.cross_entropy
 
 
 @layer
@@ -161,7 +161,7 @@ class BCELoss(_OfTarget):
     """
 
     weight: Tensor | None = None
-    function = functional.binary_cross_entropy
+    __function__ = functional.binary_cross_entropy
 
 
 @layer
@@ -176,7 +176,7 @@ class BCEWithLogitsLoss(_OfTarget):
     weight: Tensor | None = None
     _: KW_ONLY
     pos_weight: Tensor | None = None
-    function = functional.binary_cross_entropy_with_logits
+    __function__ = functional.binary_cross_entropy_with_logits
 
 
 @layer
@@ -191,7 +191,7 @@ class KLDivLoss(_OfTarget):
 
     _: KW_ONLY
     log_target: bool = False
-    function = functional.kl_div
+    __function__ = functional.kl_div
 
 
 @layer
@@ -207,7 +207,7 @@ class PoissonNLLLoss(_Reduced):
     full: bool = False
     _: KW_ONLY
     eps: float = 1e-8
-    function = functional.poisson_nll_loss
+    __function__ = functional.poisson_nll_loss
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
@@ -226,7 +226,7 @@ class GaussianNLLLoss(_Reduced):
     _: KW_ONLY
     full: bool = False
     eps: float = 1e-6
-    function = functional.gaussian_nll_loss
+    __function__ = functional.gaussian_nll_loss
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
         """The losses, or their mean or sum."""
@@ -243,7 +243,7 @@ class HingeEmbeddingLoss(_OfTarget):
     """
 
     margin: float = 1.0
-    function = functional.hinge_embedding_loss
+    __function__ = functional.hinge_embedding_loss
 
 
 @layer
@@ -256,7 +256,7 @@ class MarginRankingLoss(_Reduced):
     """
 
     margin: float = 0.0
-    function = functional.margin_ranking_loss
+    __function__ = functional.margin_ranking_loss
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
@@ -273,7 +273,7 @@ class CosineEmbeddingLoss(_Reduced):
     """
 
     margin: float = 0.0
-    function = functional.cosine_embedding_loss
+    __function__ = functional.cosine_embedding_loss
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
@@ -289,7 +289,7 @@ class SoftMarginLoss(_OfTarget):
         tensor(0.6931)
     """
 
-    function = functional.soft_margin_loss
+    __function__ = functional.soft_margin_loss
 
 
 @layer
@@ -304,7 +304,7 @@ class MultiMarginLoss(_OfTarget):
     p: int = 1
     margin: float = 1.0
     weight: Tensor | None = None
-    function = functional.multi_margin_loss
+    __function__ = functional.multi_margin_loss
 
 
 @layer
@@ -316,7 +316,7 @@ class MultiLabelMarginLoss(_OfTarget):
         tensor(1.)
     """
 
-    function = functional.multilabel_margin_loss
+    __function__ = functional.multilabel_margin_loss
 
 
 @layer
@@ -329,7 +329,7 @@ class MultiLabelSoftMarginLoss(_OfTarget):
     """
 
     weight: Tensor | None = None
-    function = functional.multilabel_soft_margin_loss
+    __function__ = functional.multilabel_soft_margin_loss
 
 
 @layer
@@ -345,7 +345,7 @@ class TripletMarginLoss(_Reduced):
     p: float = 2.0
     eps: float = 1e-6
     swap: bool = False
-    function = functional.triplet_margin_loss
+    __function__ = functional.triplet_margin_loss
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
@@ -363,7 +363,7 @@ class TripletMarginWithDistanceLoss(Module):
         tensor(1.)
     """
 
-    function: ClassVar[Any] = functional.triplet_margin_with_distance_loss
+    __function__: ClassVar[Any] = functional.triplet_margin_with_distance_loss
 
     def __init__(
         self,
@@ -381,7 +381,7 @@ class TripletMarginWithDistanceLoss(Module):
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
-        return type(self).function(
+        return type(self).__function__(
             anchor,
             positive,
             negative,
@@ -404,7 +404,7 @@ class CTCLoss(_Loss):
     blank: int = 0
     reduction: str = "mean"
     zero_infinity: bool = False
-    function = functional.ctc_loss
+    __function__ = functional.ctc_loss
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
         """The losses, or their mean or sum."""
@@ -431,7 +431,7 @@ class LinearCrossEntropyLoss(Module):
     """
 
     weight: Tensor | None
-    function: ClassVar[Any] = functional.linear_cross_entropy
+    __function__: ClassVar[Any] = functional.linear_cross_entropy
 
     def __init__(
         self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device: Any = None,
@@ -460,7 +460,7 @@ class LinearCrossEntropyLoss(Module):
             target: classes [N, d_1, ..., d_K], or probabilities [N, C, d_1, ..., d_K]
         """
         shape, bias = (self.num_classes, *self.out_features), self.linear.bias
-        return type(self).function(
+        return type(self).__function__(
             input, self.linear.weight.reshape((*shape, self.linear.in_features)), target,
             linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
             ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,

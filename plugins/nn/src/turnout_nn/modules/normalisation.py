@@ -371,7 +371,7 @@ class LocalResponseNorm(Layer):
     beta: float = 0.75
     k: float = 1.0
     shows: ClassVar[str] = "{size}, alpha={alpha}, beta={beta}, k={k}"
-    function = functional.local_response_norm
+    __function__ = functional.local_response_norm
 
 
 @layer

@@ -47,7 +47,7 @@ class _MaxPool(Layer, OfDims):
     def forward(self, input: Tensor) -> Any:
         """The maxima; with `return_indices`, their positions too."""
         sizes = (self.kernel_size, self.stride, self.padding, self.dilation)
-        return type(self).function(input, *sizes, ceil_mode=self.ceil_mode, return_indices=self.return_indices)
+        return type(self).__function__(input, *sizes, ceil_mode=self.ceil_mode, return_indices=self.return_indices)
 
 
 @layer
@@ -84,7 +84,7 @@ class _MaxUnpool(Layer, OfDims):
             indices: their positions, as max pooling returns them
             output_size: the sizes of the last dimensions, where several are possible
         """
-        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return type(self).__function__(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 @layer
@@ -119,7 +119,7 @@ class _AvgPool(Layer, OfDims):
     def forward(self, input: Tensor) -> Tensor:
         """The means."""
         sizes = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
-        return type(self).function(input, *sizes)
+        return type(self).__function__(input, *sizes)
 
 
 @layer
@@ -140,7 +140,7 @@ class _LPPool(Layer, OfDims):
 
     def forward(self, input: Tensor) -> Tensor:
         """The norms."""
-        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return type(self).__function__(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 @layer
@@ -158,7 +158,7 @@ class _AdaptiveAvgPool(Layer, OfDims):
 
     def forward(self, input: Tensor) -> Tensor:
         """The means."""
-        return type(self).function(input, self.output_size)
+        return type(self).__function__(input, self.output_size)
 
 
 @layer
@@ -178,7 +178,7 @@ class _AdaptiveMaxPool(Layer, OfDims):
 
     def forward(self, input: Tensor) -> Any:
         """The maxima; with `return_indices`, their positions too."""
-        return type(self).function(input, self.output_size, return_indices=self.return_indices)
+        return type(self).__function__(input, self.output_size, return_indices=self.return_indices)
 
 
 @layer
@@ -223,7 +223,7 @@ class _FractionalMaxPool(Layer, OfDims):
     def forward(self, input: Tensor) -> Any:
         """The maxima; with `return_indices`, their positions too."""
         sizes = (self.kernel_size, self.output_size, self.output_ratio, self.return_indices)
-        return type(self).function(input, *sizes, _random_samples=self._random_samples)
+        return type(self).__function__(input, *sizes, _random_samples=self._random_samples)
 
 
 @layer
@@ -251,7 +251,7 @@ class AvgPool1d(Layer):
         self.stride = self.kernel_size if self.stride is None else each(self.stride, 1)
         self.padding = each(self.padding, 1)
 
-    function = functional.avg_pool1d
+    __function__ = functional.avg_pool1d
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool, ndim=1):

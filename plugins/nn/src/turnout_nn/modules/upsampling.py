@@ -111,7 +111,7 @@ class PixelShuffle(Layer):
     """
 
     upscale_factor: int
-    function = functional.pixel_shuffle
+    __function__ = functional.pixel_shuffle
 
 
 @layer
@@ -127,7 +127,7 @@ class PixelUnshuffle(Layer):
     """
 
     downscale_factor: int
-    function = functional.pixel_unshuffle
+    __function__ = functional.pixel_unshuffle
 
 
 @layer
@@ -143,4 +143,4 @@ class ChannelShuffle(Layer):
     """
 
     groups: int
-    function = functional.channel_shuffle
+    __function__ = functional.channel_shuffle
