@@ -19,7 +19,6 @@ from outcomes import refused
 from turnout import nn
 from turnout.errors import ArgumentError, CallError, ModeError, ShapeError
 from turnout_aten.composites import padding
-from turnout_nn.modules.convolutions import MODES
 
 rnn, init, utils = nn.utils.rnn, nn.init, nn.utils
 x = turnout.ones
@@ -208,7 +207,7 @@ RULES: dict[str, tuple[Any, Any, Any]] = {
     "padding_mode": (
         lambda mode: nn.Conv1d(1, 1, 3, padding=1, padding_mode=mode),
         lambda mode: F.pad(x(1, 1, 9), (1, 1), PADDED.get(mode, mode)),
-        (*MODES, *{*padding.MODES} - {*PADDED.values()}, "reflection", "symmetric", "edge", ""),
+        (*PADDED, *{*padding.MODES} - {*PADDED.values()}, "reflection", "symmetric", "edge", ""),
     ),
     "groups": (
         lambda groups: nn.Conv1d(4, 6, 1, groups=groups),

@@ -15,7 +15,7 @@ from turnout_nn.layers import OfDims, Size, check_dims, each
 from turnout_nn.modules.linear import fill_uniform
 from turnout_nn.parameters import Parameter, empty_parameter
 
-MODES = ("zeros", "reflect", "replicate", "circular")
+_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Convolution(OfDims):
@@ -32,8 +32,8 @@ class _Convolution(OfDims):
         self.in_channels, self.out_channels = channels
         if groups <= 0 or any(channel % groups for channel in channels):
             raise ArgumentError(errors.wrong_groups(name, channels, groups))
-        if mode not in (MODES if not self.transposed else MODES[:1]):
-            raise ArgumentError(errors.wrong_padding_mode(name, mode, MODES if not self.transposed else MODES[:1]))
+        if mode not in (_MODES if not self.transposed else _MODES[:1]):
+            raise ArgumentError(errors.wrong_padding_mode(name, mode, _MODES if not self.transposed else _MODES[:1]))
         for key, value in sizes.items():
             setattr(self, key, value if isinstance(value, str) else each(value, self.ndim))
         if isinstance(self.padding, str):
