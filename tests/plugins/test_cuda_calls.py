@@ -165,8 +165,6 @@ ROWS: list[tuple[bool, Callable[[Any, Any, Any], Any]]] = [  # (whether it is pr
     (True, lambda xp, x, out: xp.programs.over_elements("of_exp", "float32", x.size, (x, out, x.size), packed=True)),
     (True, lambda xp, x, out: xp.copyto(out, xp.exp(x, xp.empty(x.shape, x.dtype)))),
     (True, lambda xp, x, out: xp.add.reduce(x, 1, None, out)),
-    (True, lambda xp, x, out: xp.exp(x, out) if x.data.ptr != out.data.ptr else None),
-    (False, lambda xp, x, out: xp.exp(x, out) if x.data.ptr % 16 == 0 else None),
     (False, lambda xp, x, out: out.fill(0.0)),
     (False, lambda xp, x, out: xp.exp(x.astype("float32"), out)),
     (False, lambda xp, x, out: xp.exp(x, out) if x.max() > 0 else None),
@@ -217,11 +215,8 @@ def test_a_sketch_says_how_an_array_lies_and_nothing_else(backend: Any) -> None:
     x = Sketch("a0", (2, 3), "float32")
     assert (x.size, x.ndim, x.itemsize, x.strides, len(x), x.flags.c_contiguous) == (6, 2, 4, (12, 4), 2, True)
     assert isinstance(x, xp.ndarray)
-    for wrong in ("T", "device", "fill", "astype", "__array_interface__"):
+    for wrong in ("T", "data", "device", "fill", "astype", "__array_interface__"):
         assert not hasattr(x, wrong)
-    assert x.data.ptr == x.data.ptr != Sketch("a1", (2, 3), "float32").data.ptr
-    with pytest.raises(TypeError):
-        x.data.ptr % 16
     assert cupy_stand_in.launched is not None
 
 
