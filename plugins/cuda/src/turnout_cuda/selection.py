@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.errors import CallError
 from turnout_cuda.programs import MOVED, NARROW, Programs, name_of
 
 Table = dict[str, Any]
@@ -25,6 +26,8 @@ class Masks:
 
     def starts(self, mask: Any) -> tuple[Any, int, int]:
         """(how many true elements are before each block, blocks, the number of all)."""
+        if self.xp.cuda.get_current_stream().is_capturing():
+            raise CallError("cuda graph: values decide how much a mask selects, and none is read while work is recorded")
         blocks = -(-mask.size // _CHUNK)
         counts = self.xp.empty(blocks + 1, "int64")
         self.programs.start("count_true", _ANY, (blocks,), (_THREADS,), (mask, counts, mask.size))
