@@ -104,7 +104,7 @@ class Device(Guard):
         return found
 
     def sets(self) -> Changes:
-        return config.override(default_device=str(self)).sets()
+        return config.Override({"default_device": str(self)}).sets()
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

@@ -10,6 +10,7 @@ Start in `settings` (the settings), then `store` (how they are merged and checke
 
 from __future__ import annotations
 
+from turnout.config.effects import effect
 from turnout.config.installed import installed
 from turnout.config.lock import LOCK, OVERRIDES
 from turnout.errors import ConfigError
@@ -69,6 +70,7 @@ def set(values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
 
     Raises ConfigError and changes nothing when one of them is wrong.
     """
+    effect("config.set()")
     try:
         current_store().set(_named(values, named))
     except Exception as error:
@@ -78,6 +80,7 @@ def set(values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
 
 def unset(*names: str) -> None:
     """Undo `set` for these names, which may be tables such as "kernels.choose"; without names, for all."""
+    effect("config.unset()")
     try:
         current_store().unset(tuple(map(_unquoted, names)))
     except Exception as error:
@@ -87,6 +90,7 @@ def unset(*names: str) -> None:
 
 def reload() -> None:
     """Read files and environment again. Raises ConfigError and changes nothing when they are wrong."""
+    effect("config.reload()")
     try:
         current_store().reload()
     except Exception as error:
@@ -100,6 +104,7 @@ def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Overri
     It accepts `default_device`, `compile.engine`, `strict`, `traceback`, `keys.enable` and options of plugins. Entering the block
     raises ConfigError for other settings, which hold for the whole process, and for wrong values.
     """
+    effect("config.override()")
     try:
         return Override(_named(values, named))
     except Exception as error:
@@ -149,6 +154,7 @@ def on_change(callback: Callback) -> Callable[[], None]:
 
     Overrides do not call it, because nothing global depends on them. Returns a function that ends the subscription.
     """
+    effect("config.on_change()")
     return current_store().on_change(callback)
 
 

@@ -14,6 +14,7 @@ from importlib import import_module
 
 from turnout import config
 from turnout.config import LOCK
+from turnout.config.effects import effect as effect
 from turnout.config.installed import connect, replaceable
 from turnout.config.lock import new_lock
 from turnout.keys import KEYS
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTIVE", "PLUGIN_API", "PluginRecord", "Registrations", "activate", "activate_all", "all_plugins", "catalog", "check_device",
-    "current_manager", "deactivate", "default_device_type", "enabled_keys", "engines", "facade", "hookimpl", "install_command",
-    "is_ours", "new_lock", "register", "reload", "remedy_for", "replaceable", "replacements", "require_device",
+    "current_manager", "deactivate", "default_device_type", "effect", "enabled_keys", "engines", "facade", "hookimpl",
+    "install_command", "is_ours", "new_lock", "register", "reload", "remedy_for", "replaceable", "replacements", "require_device",
     "require_functionality", "require_namespace", "reset_discovery", "service",
 ]  # fmt: skip
 
@@ -110,6 +111,7 @@ def require_namespace(namespace: str) -> bool:
 
 def activate(name: str) -> PluginRecord:
     """Activate a plugin by its name. Raises PluginError or DisabledError, with the original error as its cause."""
+    effect("plugins.activate()")
     try:
         return current_manager().activate(name)
     except Exception as error:
@@ -123,6 +125,7 @@ def deactivate(name: str, *, with_dependents: bool = False) -> None:
     The plugin is activated again when it is next needed. To prevent that, name it in `plugins.disable`. Raises PluginError and
     does nothing while other active plugins require it; `with_dependents` deactivates those first.
     """
+    effect("plugins.deactivate()")
     try:
         current_manager().deactivate(name, with_dependents=with_dependents)
     except Exception as error:
@@ -137,6 +140,7 @@ def register(manifest: str) -> PluginRecord:
     plugin is used instead. Imports nothing. It may be called at any time, and again. Raises ManifestError for a file that is not
     there; whatever else is wrong with it is in the record.
     """
+    effect("plugins.register()")
     from turnout.plugins.discovery import registered
 
     found = registered(manifest, PLUGIN_API)
@@ -155,6 +159,7 @@ def reload(name: str) -> PluginRecord:
     while other active plugins require it, and for a plugin that a process can load only once: one with compiled modules, one
     with replacements, one that shares its package with an active plugin.
     """
+    effect("plugins.reload()")
     try:
         return current_manager().reload(name)
     except Exception as error:
@@ -195,6 +200,7 @@ def reset_discovery() -> None:
 
     Active plugins stay as they are, also where another version is installed by now: their records say so.
     """
+    effect("plugins.reset_discovery()")
     with LOCK:
         forget_catalog()
         if _manager is not None:
@@ -273,6 +279,7 @@ def default_device_type() -> str:
 
 def activate_all() -> None:
     """Activate every plugin that is installed, enabled and works here. The states of the others say why not."""
+    effect("plugins.activate_all()")
     current_manager().activate_all()
 
 

@@ -6,6 +6,7 @@ names are members that the package adds.
 
 from __future__ import annotations
 
+from turnout.config.effects import effect
 from turnout.errors import TurnoutError
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.tensor.devices import device as device_named
@@ -45,6 +46,7 @@ def manual_seed(seed: int) -> None:
     Example:
         >>> turnout.cuda.manual_seed(0)
     """
+    effect("turnout.cuda.manual_seed()")
     if is_available():
         default_generator("cuda").manual_seed(seed)
 
@@ -55,6 +57,7 @@ def manual_seed_all(seed: int) -> None:
     Example:
         >>> turnout.cuda.manual_seed_all(0)
     """
+    effect("turnout.cuda.manual_seed_all()")
     for index in range(device_count()):
         default_generator(f"cuda:{index}").manual_seed(seed)
 

@@ -11,10 +11,11 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from turnout.config.effects import effect
 from turnout.errors import CallError
 
 if TYPE_CHECKING:
@@ -51,14 +52,19 @@ def name_of(file: Any) -> str:
 # ---- writing
 
 
-@contextmanager
-def replacing(path: FilePath) -> Iterator[IO[bytes]]:
+def replacing(path: FilePath) -> AbstractContextManager[IO[bytes]]:
     """A file to write, which takes the place of what stands at the path when the block ends without an error.
 
     A symbolic link stays, and the file it leads to is replaced. A file keeps its mode and, where the system permits that, its
     owner; one that may not be written is not replaced. A device or a pipe is written through. Raises OSError, which names the
     path. Then nothing is left of the new file.
     """
+    effect("a file")
+    return _replacing(path)
+
+
+@contextmanager
+def _replacing(path: FilePath) -> Iterator[IO[bytes]]:
     given = os.fsdecode(path)
     with _named(given):
         target = os.path.realpath(given)
@@ -134,11 +140,16 @@ def write_text(path: FilePath, text: str) -> None:
 # ---- reading
 
 
-@contextmanager
-def reading(file: Any) -> Iterator[IO[bytes]]:
+def reading(file: Any) -> AbstractContextManager[IO[bytes]]:
     """A file to read and to seek in: a path, or a file object that gives bytes. A pipe is read to its end first."""
+    effect("a file")
+    return _reading(file)
+
+
+@contextmanager
+def _reading(file: Any) -> Iterator[IO[bytes]]:
     if is_path(file):
-        with open(os.fsdecode(file), "rb") as opened, reading(opened) as found:
+        with open(os.fsdecode(file), "rb") as opened, _reading(opened) as found:
             yield found
         return
     seekable: Callable[[], bool] | None = getattr(file, "seekable", None)

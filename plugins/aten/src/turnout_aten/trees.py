@@ -10,6 +10,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from turnout.config.effects import effect
 from turnout.errors import ArgumentError
 
 __all__ = ["LEAF", "Structure", "flatten", "map_leaves", "paths", "register", "spread", "unflatten"]
@@ -39,6 +40,7 @@ def register(
         [1, 3]
         >>> undo()
     """
+    effect("trees.register()")
     if kind in _REGISTERED or kind in (*_DICTS, tuple, list) or _is_named(kind):
         raise ArgumentError(f"trees.register: {kind.__qualname__} already is a kind of node")
     _REGISTERED[kind] = flatten, unflatten

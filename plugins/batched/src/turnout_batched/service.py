@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnout.config.effects import effect
 from turnout_batched.custom import by_function, custom_rule
 from turnout_batched.errors import LoopWarning, VmapArgumentError, VmapError
 from turnout_batched.kernels import LOOPS
@@ -16,6 +17,7 @@ def loop_counts() -> dict[str, int]:
         >>> isinstance(turnout.func.loop_counts(), dict)
         True
     """
+    effect("loop_counts()")
     return dict(LOOPS)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,6 +11,7 @@ import dask.array as da
 import numpy as np
 from dask import base
 
+from turnout.config.effects import effect
 from turnout.devices import device
 from turnout.dtypes import DType, float32
 from turnout.errors import ArgumentError, PluginError
@@ -46,6 +47,7 @@ def from_array(x: Any, chunks: Any = "auto") -> Tensor:
         x: the array
         chunks: as `dask.array.from_array` takes them; those of a Dask array are kept if this is "auto"
     """
+    effect("turnout.dask.from_array()")
     given = isinstance(x, da.Array)
     return _adopted((x if chunks == "auto" else x.rechunk(chunks)) if given else da.from_array(x, chunks=chunks), "from_array")
 
@@ -61,6 +63,7 @@ def from_zarr(url: Any, component: str | None = None, chunks: Any = None, **opti
         chunks: other chunks than those of the file, as `dask.array.from_zarr` takes them
         options: options of `dask.array.from_zarr`
     """
+    effect("turnout.dask.from_zarr()")
     if find_spec("zarr") is None:
         raise PluginError(errors.not_installed("from_zarr", "zarr"))
     return _adopted(da.from_zarr(url, component, chunks=chunks, **options), "from_zarr")
@@ -76,6 +79,7 @@ def from_delayed(value: Any, shape: Sequence[int], dtype: DType = float32) -> Te
         shape: the shape of the array
         dtype: the type of its elements
     """
+    effect("turnout.dask.from_delayed()")
     native = _backend().native_dtype(dtype)
     array = da.from_delayed(value, tuple(shape), dtype=native)
     meta = np.empty((0,) * array.ndim, native)
@@ -110,6 +114,7 @@ def array_of(tensor: Tensor) -> da.Array:
     Arguments:
         tensor: a tensor on `dask`
     """
+    effect("turnout.dask.array_of()")
     if tensor.device.type != "dask":
         raise ArgumentError(f"expected a tensor on dask, got one on {tensor.device}")
     return tensor.array.value()
@@ -145,14 +150,19 @@ def persist(*tensors: Tensor) -> None:
         tensor.array.write(kept)
 
 
-@contextmanager
-def step() -> Iterator[None]:
+def step() -> AbstractContextManager[None]:
     """For each turn of a loop: at the end of the block, what it made or wrote and is still in use is computed and kept in chunks.
 
     So the graph of the next turn starts from numbers: parameters, gradients and losses are computed together, each once. On a
     cluster the block does not wait for the workers. What the block leaves behind in names takes memory: a function that a turn
     calls leaves nothing but what it returns. If the block raises, nothing is computed. Each thread has its own steps.
     """
+    effect("turnout.dask.step()")
+    return _step()
+
+
+@contextmanager
+def _step() -> Iterator[None]:
     with changes() as changed:
         yield
     memories = [memory for memory in changed if memory.is_made]
@@ -166,6 +176,7 @@ def compute(*tensors: Tensor) -> Any:
     Arguments:
         tensors: tensors on `dask`
     """
+    effect("turnout.dask.compute()")
     place: Any = device("cpu")
     arrays = _backend().scheduling.compute([array_of(t) for t in tensors])
     made = [wrap(place.backend.adopt(np.array(a, order="C")), place) for a in arrays]
@@ -177,6 +188,7 @@ def client() -> Any:
 
     It has the address of Dask's dashboard, `client().dashboard_link`.
     """
+    effect("turnout.dask.client()")
     return _backend().scheduling.client()
 
 
@@ -193,9 +205,11 @@ def visualize(*tensors: Tensor, filename: str | None = None, **options: Any) -> 
 
 def calls_on_whole_arrays() -> dict[str, int]:
     """Operator -> how often it ran as one task, which needs all of its arrays in one place, since the last reset."""
+    effect("turnout.dask.calls_on_whole_arrays()")
     return calls()
 
 
 def reset_calls_on_whole_arrays() -> None:
     """Forget which operators ran on whole arrays."""
+    effect("turnout.dask.reset_calls_on_whole_arrays()")
     reset_calls()

@@ -18,6 +18,7 @@ import turnout
 from turnout import Tensor
 from turnout.dtypes import bool_
 from turnout.errors import ArgumentError, CallError, FileFormatError
+from turnout.plugins import effect
 from turnout_aten.plugin_api import replacing
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def load_safetensors(filename: FilePath, device: Any = "cpu") -> dict[str, Tenso
         >>> turnout.nn.load_safetensors("weights.safetensors")
         {'weight': tensor([1., 1.], dtype=turnout.bfloat16)}
     """
+    effect("load_safetensors()")
     open_checked, error = _library()
     with open(filename, "rb") as file:
         first = file.read(8)

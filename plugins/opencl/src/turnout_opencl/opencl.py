@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnout.config.effects import effect
 from turnout.devices import Device
 from turnout_aten.tensor.devices import device as device_named
 from turnout_opencl.profiles import profile
@@ -47,6 +48,7 @@ def synchronize(device: str | Device | None = None) -> None:
         >>> x = turnout.ones(3, device="opencl").exp()
         >>> turnout.opencl.synchronize()
     """
+    effect("turnout.opencl.synchronize()")
     opened(device).finish()
 
 
@@ -71,6 +73,7 @@ def memory_stats(device: str | Device | None = None) -> dict[str, int]:
         >>> turnout.opencl.memory_stats()["allocated_bytes.all.current"] - before
         4000
     """
+    effect("turnout.opencl.memory_stats()")
     return opened(device).memory_stats()
 
 
@@ -83,6 +86,7 @@ def reset_peak_memory_stats(device: str | Device | None = None) -> None:
     Example:
         >>> turnout.opencl.reset_peak_memory_stats()
     """
+    effect("turnout.opencl.reset_peak_memory_stats()")
     opened(device).reset_peaks()
 
 
@@ -97,4 +101,5 @@ def empty_cache(device: str | Device | None = None) -> None:
         >>> turnout.opencl.memory_stats()["inactive.all.current"]
         0
     """
+    effect("turnout.opencl.empty_cache()")
     opened(device).release()

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.effects import effect
 from turnout.config.tuples import NamedTuple
 from turnout.errors import ArgumentError
 from turnout.explanation.html import preformatted
@@ -171,6 +172,7 @@ class profile(trace_dispatch):
         self._was_entered = False
 
     def sets(self) -> Changes:
+        effect("turnout.opencl.profile()")
         if self._was_entered:
             raise RuntimeError("a profile can be entered once; make a new one with turnout.opencl.profile()")
         self._was_entered = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+from turnout.config.effects import effect
 from turnout.devices import Device
 from turnout.devices import device as device_named
 from turnout.errors import CallError, DeviceError
@@ -60,10 +61,12 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait until all that was queued is done. Raises what its kernels found wrong."""
+        effect("Stream.synchronize()")
         self._place.finish_queue(self._queue)
 
     def query(self) -> bool:
         """Whether all that was queued is done; does not wait."""
+        effect("Stream.query()")
         return self._place.is_idle(self._queue)
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -107,6 +110,7 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Record what has been queued in a stream; None is the current one. A second time replaces the first one."""
+        effect("Event.record()")
         stream = current_stream() if stream is None else _checked(stream, "record")
         self._recorded = stream._place, stream._queue, stream._place.mark(stream._queue, self._with_time)
 
@@ -115,6 +119,7 @@ class Event:
 
         A stream of another device waits through the host.
         """
+        effect("Event.wait()")
         stream = current_stream() if stream is None else _checked(stream, "wait")
         if self._recorded is None:
             return
@@ -126,10 +131,12 @@ class Event:
 
     def query(self) -> bool:
         """Whether what was recorded is done, or nothing was; does not wait."""
+        effect("Event.query()")
         return self._recorded is None or is_done(self._recorded[2])
 
     def synchronize(self) -> None:
         """Wait until what was recorded is done. Raises what kernels of its stream found wrong."""
+        effect("Event.synchronize()")
         if self._recorded is not None:
             place, queue, event = self._recorded
             event.wait()
@@ -140,6 +147,7 @@ class Event:
 
         Raises CallError where an event does not take the time, was not recorded or is not done, and for two devices.
         """
+        effect("Event.elapsed_time()")
         points = []
         for name, event in (("the event", self), ("end_event", end_event)):
             if not event._with_time:
@@ -176,6 +184,7 @@ class stream(Guard):
         self._stream = None if stream is None else _checked(stream, "stream")
 
     def sets(self) -> Changes:
+        effect("turnout.opencl.stream()")
         chosen = self._stream
         if chosen is None:
             return ()
@@ -195,6 +204,7 @@ def current_stream(device: str | Device | None = None) -> Stream:
         >>> turnout.opencl.current_stream() is turnout.opencl.default_stream()
         True
     """
+    effect("current_stream()")
     place = opened(device)
     found: Any = STREAMS.get()[0].get(place)
     return _default(place) if found is None else found[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from turnout import plugins
+from turnout.config.effects import effect
 from turnout.operators.tracebacks import shortening
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.dynamic import DynamicCompiled
@@ -76,6 +77,7 @@ def explain(function: Callable[..., Any]) -> str:
         >>> print(turnout.compiler.explain(f).splitlines()[0])
         function: 1 signature
     """
+    effect("compiler.explain()")
     if not isinstance(function, Compiled):
         raise errors.CompileError(errors.not_compiled_function("explain", function))
     return function.explained()
@@ -95,6 +97,7 @@ def signatures(function: Callable[..., Any]) -> list[Signature]:
         >>> len(signature.recorded.nodes), len(signature.graph.nodes)
         (2, 2)
     """
+    effect("compiler.signatures()")
     if not isinstance(function, Compiled):
         raise errors.CompileError(errors.not_compiled_function("signatures", function))
     return function.signatures()
@@ -106,5 +109,6 @@ def reset() -> None:
     Example:
         >>> turnout.compiler.reset()
     """
+    effect("compiler.reset()")
     for function in list(FUNCTIONS):
         function.reset()

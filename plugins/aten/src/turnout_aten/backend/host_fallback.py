@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from turnout import config
+from turnout.config.effects import effect
 from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.errors import DTypeError, NoDataError, NoKernelError
@@ -117,6 +118,7 @@ def calls() -> dict[tuple[str, str, str], int]:
         >>> turnout.host_fallback.calls()
         {}
     """
+    effect("host_fallback.calls()")
     with _LOCK:
         return dict(_CALLS)
 
@@ -127,6 +129,7 @@ def reset_calls() -> None:
     Example:
         >>> turnout.host_fallback.reset_calls()
     """
+    effect("host_fallback.reset_calls()")
     with _LOCK:
         _CALLS.clear()
 
@@ -139,6 +142,7 @@ def report() -> str:
         >>> turnout.host_fallback.report()
         ''
     """
+    effect("host_fallback.report()")
     counted = sorted(calls().items(), key=lambda item: (-item[1], item[0]))
     return "\n".join(f"{n:>8}  {op}  {called} -> {ran}" for (op, called, ran), n in counted)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.config.effects import effect
 from turnout.dtypes import FLOAT
 from turnout.errors import AliasError, CallError, DTypeError
 from turnout.keys import KEYS, TRACKED
@@ -33,6 +34,7 @@ def adopt(self: Tensor, value: Any) -> None:
         )
     if value.array is self.array:  # `x.data -= y` assigns the same array back
         return
+    effect("data =")
     for view in [self, *self.live_views()]:
         tracked_levels(view)  # its history is brought up to date for the last time
         view.view_of = None

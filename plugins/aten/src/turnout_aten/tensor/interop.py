@@ -9,6 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import turnout
+from turnout.config.effects import effect
 from turnout.dtypes import INT
 from turnout.errors import AliasError, ArgumentError, CallError, DataError, DTypeError
 from turnout.operators.arguments import as_dtype
@@ -172,6 +173,7 @@ def from_numpy(array: Any) -> Tensor:
         >>> turnout.from_numpy(numpy.array([1, 2]))
         tensor([1, 2])
     """
+    effect("from_numpy()")
     try:
         backend = _HOST.backend
         adopted = backend.adopt(array)
@@ -214,6 +216,7 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
         >>> turnout.frombuffer(bytearray([1, 0, 2, 0]), dtype=turnout.int16)
         tensor([1, 2], dtype=turnout.int16)
     """
+    effect("frombuffer()")
     dtype = as_dtype("frombuffer", "dtype", dtype)
     try:
         view = memoryview(buffer).cast("B")
@@ -305,6 +308,7 @@ def from_dlpack(value: Any, *, device: Any = None, copy: bool | None = None) -> 
         >>> turnout.from_dlpack(numpy.array([1, 2]))
         tensor([1, 2])
     """
+    effect("from_dlpack()")
     try:
         if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
             raise CallError(f"from_dlpack: {type(value).__name__} has no __dlpack__ and __dlpack_device__")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.effects import effect
 from turnout.config.lock import new_lock
 from turnout.config.tuples import NamedTuple
 from turnout.dtypes import COMPLEX, FLOAT, bool_, get_default_dtype, int64
@@ -68,6 +69,7 @@ def set_printoptions(
         tensor([3.14, 2.72])
         >>> turnout.set_printoptions(profile="default")
     """
+    effect("set_printoptions()")
     global _options
     if profile is not None and profile not in PROFILES:
         raise ArgumentError(f"set_printoptions: {profile!r} is not a profile; use one of {', '.join(map(repr, PROFILES))}")

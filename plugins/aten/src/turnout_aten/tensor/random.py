@@ -7,9 +7,10 @@ a pure function of both, so results do not depend on thread timing or on the bac
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from turnout.config.effects import effect
 from turnout.config.lock import new_lock
 from turnout.errors import CallError
 from turnout.operators.tracebacks import shortening
@@ -19,6 +20,7 @@ from turnout_aten.tensor.devices import device as device_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from turnout.devices import Device
 
@@ -56,6 +58,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Restart from a seed. Any int is valid; a negative one counts back from 2**64. Returns self."""
+        effect("Generator.manual_seed()")
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
             raise CallError(f"manual_seed: argument 'seed' must be an int, got {type(seed).__name__}")
         with _LOCK:
@@ -70,6 +73,7 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed from which the generator started."""
+        effect("Generator.initial_seed()")
         return self._seed
 
     def reserve(self, count: int) -> State:
@@ -81,11 +85,13 @@ class Generator:
 
     def get_state(self) -> State:
         """The state as `set_state` accepts it: (seed, offset)."""
+        effect("Generator.get_state()")
         with _LOCK:
             return self._seed, self._offset
 
     def set_state(self, state: State) -> Generator:
         """Continue from a state that `get_state` returned. Returns self."""
+        effect("Generator.set_state()")
         parts = state if isinstance(state, (tuple, list)) else ()
         if len(parts) != 2 or not all(isinstance(part, int) and 0 <= part <= WORD for part in parts):
             raise CallError(f"set_state: expected a state from get_state(), two ints of 64 bits; got {state!r}")
@@ -158,6 +164,7 @@ def manual_seed(seed: int) -> Generator:
         >>> turnout.equal(x, turnout.rand(2))
         True
     """
+    effect("manual_seed()")
     from turnout.devices import default_device
 
     first = default_generator(default_device()).manual_seed(seed)
@@ -176,6 +183,7 @@ def initial_seed() -> int:
         >>> turnout.initial_seed()
         3
     """
+    effect("initial_seed()")
     return _PROCESS_SEED[0]
 
 
@@ -186,6 +194,7 @@ def seed() -> int:
         >>> turnout.seed() == turnout.initial_seed()
         True
     """
+    effect("seed()")
     fresh = int.from_bytes(os.urandom(8), "little")
     manual_seed(fresh)
     return fresh
@@ -201,6 +210,7 @@ def get_rng_state() -> State:
         >>> turnout.get_rng_state()
         (3, 0)
     """
+    effect("get_rng_state()")
     from turnout.devices import default_device
 
     return default_generator(default_device()).get_state()
@@ -220,13 +230,13 @@ def set_rng_state(new_state: State) -> None:
         >>> turnout.equal(x, turnout.rand(2))
         True
     """
+    effect("set_rng_state()")
     from turnout.devices import default_device
 
     default_generator(default_device()).set_state(new_state)
 
 
-@contextmanager
-def fork_rng(devices: Iterable[str | Device] | None = None, enabled: bool = True) -> Iterator[None]:
+def fork_rng(devices: Iterable[str | Device] | None = None, enabled: bool = True) -> AbstractContextManager[None]:
     """A block after which the default generators continue as if it had drawn nothing, and with the seed of before.
 
     Arguments:
@@ -240,9 +250,12 @@ def fork_rng(devices: Iterable[str | Device] | None = None, enabled: bool = True
         >>> turnout.equal(x, turnout.rand(2))
         True
     """
-    if not enabled:
-        yield
-        return
+    effect("fork_rng()")
+    return _forked(devices) if enabled else nullcontext()
+
+
+@contextmanager
+def _forked(devices: Iterable[str | Device] | None) -> Iterator[None]:
     states, seed = default_generator_states(), _PROCESS_SEED[0]
     chosen = None if devices is None else {default_generator(each).device for each in ("cpu", *devices)}
     try:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
+from turnout.config.effects import effect
 from turnout.errors import ArgumentError, CallError
 from turnout.guards import Changes, Guard
 from turnout.operators.tracebacks import shortening
@@ -94,6 +95,7 @@ def checkpoint(
     if not is_grad_enabled():
         with forward:
             return function(*args, **kwargs)
+    effect("checkpoint()")
     (forced,) = _EARLY_STOP.get()
     call = Recomputation(
         function,

@@ -11,6 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
+from turnout.config.effects import effect
 from turnout.registry import REGISTRY
 from turnout_autograd import errors
 from turnout_autograd.engine.nodes import hooks_of, made_since, next_seq
@@ -87,6 +88,7 @@ def is_anomaly_enabled() -> bool:
         >>> turnout.autograd.is_anomaly_enabled()
         False
     """
+    effect("is_anomaly_enabled()")
     return ANOMALY.enabled
 
 
@@ -97,10 +99,12 @@ def is_anomaly_check_nan_enabled() -> bool:
         >>> turnout.autograd.is_anomaly_check_nan_enabled()
         False
     """
+    effect("is_anomaly_check_nan_enabled()")
     return ANOMALY.check_nan
 
 
 def _change(depth: int, always: bool, check_nan: bool) -> None:
+    effect("detect_anomaly()")
     was = ANOMALY.enabled
     ANOMALY.depth = depth
     ANOMALY.always = always

@@ -14,6 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from turnout.config.effects import effect
 from turnout.errors import CallError
 from turnout.keys import TRACKED
 from turnout.operators.values import tensors_in
@@ -85,10 +86,12 @@ class Node:
         # differs from torch: inside vmap, a hook of `Node.register_hook` sees the gradients of all examples; a hook on a tensor
         sees those of one.
         """
+        effect("Node.register_hook()")
         return Handle(hooks_of(self).post, self._for_its_level(hook))
 
     def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> Handle:
         """`hook(grad_outputs)` before the node runs; may return new grad_outputs."""
+        effect("Node.register_prehook()")
         return Handle(hooks_of(self).pre, self._for_its_level(hook))
 
     def _for_its_level(self, hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,6 +100,7 @@ class Node:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dict for whatever the user wants to keep with the node."""
+        effect("Node.metadata")
         return hooks_of(self).metadata
 
     def __call__(self, *grads: Tensor | None) -> Any:
@@ -181,10 +185,12 @@ class AccumulateGrad(Node):
 
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> Handle:
         """`hook((), grad_outputs)` after `.grad` was accumulated, and after the hooks on the tensor that follow that."""
+        effect("Node.register_hook()")
         return Handle(leaf_hooks(self.variable, NODE_HOOKS), hook)
 
     def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> Handle:
         """`hook(grad_outputs)` before `.grad` is accumulated, after the hooks on the tensor; may return new grad_outputs."""
+        effect("Node.register_prehook()")
         return Handle(leaf_hooks(self.variable, NODE_PREHOOKS), hook)
 
 

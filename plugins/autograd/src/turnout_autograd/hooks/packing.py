@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
+from turnout.config.effects import effect
 from turnout.errors import AliasError, CallError
 from turnout.guards import Changes, Guard
 from turnout.keys import KEYS
@@ -49,6 +50,7 @@ class saved_tensors_hooks(Guard):
         self.unpack_hook = unpack
 
     def sets(self) -> Changes:
+        effect("saved_tensors_hooks()")
         for message in _DISABLED.get():
             raise errors.GradientError(message)
         return (HOOKS, [*HOOKS.get(), (self.pack_hook, self.unpack_hook)]), StateChange(includes=KEYS.bit(KEY)).here()

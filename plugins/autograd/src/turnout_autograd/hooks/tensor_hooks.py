@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from turnout.config.effects import effect
 from turnout.keys import KEYS
 from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import peel
@@ -24,6 +25,7 @@ def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]
 
     Inside of functional transforms that is the gradient of the innermost one, inside vmap that of an element of the batch.
     """
+    effect("register_hook()")
     if not tensor.requires_grad:
         raise errors.GradientError(errors.hooks.hook_on_untracked())
     if tensor.keys & _BATCHED:
@@ -37,6 +39,7 @@ def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]
 
 def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[[Tensor], None]) -> Handle:
     """`hook(leaf)` after a leaf's `.grad` was accumulated."""
+    effect("register_post_accumulate_grad_hook()")
     if not tensor.requires_grad:
         raise errors.GradientError(errors.hooks.hook_on_untracked())
     if tensor.node is not None or peel(tensor)[1]:
@@ -51,6 +54,7 @@ def retain_grad(tensor: Tensor) -> None:
     if tracked_levels(tensor) & ~1:
         raise errors.GradientError(errors.passes.retain_in_level())
     if tensor.node is not None:
+        effect("retain_grad()")
         keep_gradient(tensor)
 
 

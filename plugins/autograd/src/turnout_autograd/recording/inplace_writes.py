@@ -8,6 +8,7 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.effects import effect
 from turnout.errors import AliasError, CallError
 from turnout.state import BELOW_AUTOGRAD, StateChange
 from turnout_aten.errors import tensors as texts
@@ -200,6 +201,7 @@ def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
         >>> x.version() > before
         True
     """
+    effect("increment_version()")
     written = tuple(tensor) if isinstance(tensor, (tuple, list)) else (tensor,)
     for each in written:
         if not isinstance(each, Tensor):

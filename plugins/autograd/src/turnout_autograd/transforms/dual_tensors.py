@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
+from turnout.config.effects import effect
 from turnout.config.tuples import NamedTuple
 from turnout.dtypes import FLOAT
 from turnout.guards import Guard
@@ -118,6 +119,7 @@ def enter_dual_level() -> int:
         0
         >>> turnout.autograd.forward_ad.exit_dual_level()
     """
+    effect("enter_dual_level()")
     dual_level().__enter__()
     return 0
 
@@ -132,6 +134,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         >>> number = turnout.autograd.forward_ad.enter_dual_level()
         >>> turnout.autograd.forward_ad.exit_dual_level(level=number)
     """
+    effect("exit_dual_level()")
     guard = _level("exit_dual_level", level).guard
     guard.__exit__(None, None, None)
 

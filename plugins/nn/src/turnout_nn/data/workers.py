@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import turnout
 from turnout.errors import TurnoutError
+from turnout.plugins import effect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,7 @@ _HERE: WorkerInfo | None = None
 
 def get_worker_info() -> WorkerInfo | None:
     """Which worker of a `DataLoader` this process is: its id, how many there are, its seed and its data set; None in others."""
+    effect("get_worker_info()")
     return _HERE
 
 

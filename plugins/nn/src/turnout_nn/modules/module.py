@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from turnout.plugins import effect
 from turnout_aten.plugin_api import describe
 from turnout_nn.hooks import FOR_ALL, Handle, Hook, Hooks
 from turnout_nn.module import Module
@@ -46,6 +47,7 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Handle:
         Sequential
         ReLU
     """
+    effect("register_module_forward_pre_hook()")
     return _HandleForAll(FOR_ALL.before, Hook(hook))
 
 
@@ -62,6 +64,7 @@ def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool 
         ...     turnout.nn.ReLU()(turnout.ones(1))
         tensor([2.])
     """
+    effect("register_module_forward_hook()")
     return _HandleForAll(FOR_ALL.after, Hook(hook, with_kwargs, always_call))
 
 
@@ -75,6 +78,7 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
         ...     turnout.nn.ReLU()(x).sum().backward()
         (tensor([1.]),)
     """
+    effect("register_module_full_backward_pre_hook()")
     return _HandleForAll(FOR_ALL.backward_before, hook)
 
 
@@ -88,6 +92,7 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
         ...     turnout.nn.ReLU()(x).sum().backward()
         ReLU
     """
+    effect("register_module_full_backward_hook()")
     return _HandleForAll(FOR_ALL.backward, hook)
 
 
@@ -101,6 +106,7 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Han
         weight
         bias
     """
+    effect("register_module_parameter_registration_hook()")
     return Handle(FOR_ALL.parameters, hook)
 
 
@@ -115,6 +121,7 @@ def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Handle
         running_var
         num_batches_tracked
     """
+    effect("register_module_buffer_registration_hook()")
     return Handle(FOR_ALL.buffers, hook)
 
 
@@ -127,6 +134,7 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Handle
         ...     layers = turnout.nn.Sequential(turnout.nn.ReLU())
         0 ReLU()
     """
+    effect("register_module_module_registration_hook()")
     return Handle(FOR_ALL.modules, hook)
 
 

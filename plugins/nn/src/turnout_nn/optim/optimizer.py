@@ -11,6 +11,7 @@ import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, CallError
 from turnout.operators import shorten
+from turnout.plugins import effect
 from turnout_nn import errors
 from turnout_nn.hooks import Handle
 from turnout_nn.optim.operands import Lists, Recorded, on_lists
@@ -438,11 +439,13 @@ _AFTER_ALL: dict[int, Callable[..., Any]] = {}
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Call `hook(optimizer, args, kwargs)` before each step of every optimiser; it may return changed arguments, as a pair."""
+    effect("register_optimizer_step_pre_hook()")
     return Handle(_BEFORE_ALL, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
     """Call `hook(optimizer, args, kwargs)` after each step of every optimiser."""
+    effect("register_optimizer_step_post_hook()")
     return Handle(_AFTER_ALL, hook)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.effects import told_of_effects
 from turnout.explanation.user_frames import user_frame
 from turnout.guards import during
 from turnout.operators.values import tensors_in
@@ -62,12 +63,15 @@ class Capture(Recording):
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call itself."""
-        with told_of_reads(self._told):
-            return during(RECORDING, self, while_tracing, lambda: function(*args, **kwargs))
+        with told_of_reads(lambda what: self._told(errors.read(what))):
+            return told_of_effects(
+                lambda what: self._told(errors.effect(what)),
+                lambda: during(RECORDING, self, while_tracing, lambda: function(*args, **kwargs)),
+            )
 
-    def _told(self, what: str) -> None:
-        if in_effect(TRACER) & TRACER:  # else a kernel reads, which is its own affair
-            self.refuse(errors.read(what))
+    def _told(self, why: str) -> None:
+        if in_effect(TRACER) & TRACER:  # else a kernel does it, which is its own affair
+            self.refuse(why)
 
     # ---- what the recording asks
 
@@ -105,6 +109,8 @@ class Capture(Recording):
         """Add a call that ran."""
         if DATA_DEPENDENT in op.tags or (DYNAMIC_SHAPE in op.tags and _is_dynamic(op, args)):
             self.refuse(errors.read(op.qualified_name) if DATA_DEPENDENT in op.tags else errors.dynamic(op.qualified_name))
+        elif op.name in RESIZES:
+            self.refuse(errors.effect(op.qualified_name))
         elif any(type(each) not in (Tensor, Generator) for each in tensors_in(args)):
             self.refuse(errors.HIDDEN_TENSOR)
         super().add(op, args, arguments, result, off)
@@ -131,6 +137,10 @@ ABOUT_SHAPES = frozenset(
     ("is_floating_point", "is_complex", "is_signed", "is_same_size", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
      "sym_is_contiguous", "_assert_tensor_metadata")
 )  # fmt: skip
+
+
+# Operators that give a tensor other memory.
+RESIZES = frozenset(("resize_", "resize_as_"))
 
 
 def _is_dynamic(op: Operator, args: tuple[Any, ...]) -> bool:

@@ -121,6 +121,11 @@ def outside_world(name: str) -> str:
     return f"the function names {name}, which reads or changes what a signature does not see"
 
 
+def effect(what: str) -> str:
+    """A call that does more than its operators show."""
+    return f"the call uses {what}, which reads or changes what a signature does not see"
+
+
 def hooks(place: str) -> str:
     """A tensor with hooks."""
     return f"{place} has hooks"

@@ -22,15 +22,13 @@ _PURE = frozenset(
      "dataclasses", "enum", "fractions", "functools", "future", "heapq", "itertools", "math", "numbers",
      "operator", "re", "reprlib", "string", "struct", "textwrap", "types", "typing")
 )  # fmt: skip
+# What reads or changes the variables of functions; what counts writes, which kernels ask for, too; and what tells which kernels
+# run: the first call would see the recording. What else of Turnout has effects says so itself, by `turnout.plugins.effect`.
 OUTSIDE_NAMES = frozenset(
-    ("manual_seed", "manual_seed_all", "set_rng_state", "get_rng_state", "fork_rng", "initial_seed", "set_state",
-     "get_state", "clone_state", "default_generator", "checkpoint", "checkpoint_sequential", "register_hook",
-     "saved_tensors_hooks", "set_", "resize_", "resize_as_", "from_numpy", "from_dlpack", "frombuffer", "as_array",
-     "_version", "data_ptr", "data =", "swap_tensors", "set_num_threads", "set_printoptions", "__globals__", "__closure__",
-     "cell_contents", "__builtins__", "f_globals", "f_locals")
+    ("__globals__", "__closure__", "cell_contents", "__builtins__", "f_globals", "f_locals",
+     "version", "_version", "bump_version", "explain", "trace_dispatch")
 )  # fmt: skip
-SETTERS = frozenset(("set", "unset", "override", "reload"))  # of `turnout.config`
-# Functions of libraries for arrays and tensors that read or write files.
+# Functions of other libraries for arrays and tensors that read or write files.
 FILES = frozenset(
     ("load", "save", "load_file", "save_file", "fromfile", "tofile", "loadtxt", "savetxt", "genfromtxt", "memmap", "savez",
      "savez_compressed", "dump")
@@ -81,8 +79,6 @@ def reach_of(code: CodeType) -> Reach:
             modules[loaded[-2] if isinstance(loaded[-2], int) else 0, instruction.argval] = None
         elif instruction.opname == "MATCH_CLASS":
             names.add("__match_args__")
-        elif instruction.opname in ("STORE_ATTR", "DELETE_ATTR") and instruction.argval == "data":
-            names.add("data =")  # no operator: the tensor gets other memory
         if instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):  # before an import: the level, and what is taken
             loaded.append(instruction.argval)
     for constant in code.co_consts:
@@ -93,8 +89,7 @@ def reach_of(code: CodeType) -> Reach:
             names |= inner.names
         else:
             names |= _words(constant)  # getattr(x, "scale")
-    outside = sorted(OUTSIDE_NAMES & names) + ["config"] * ("config" in names and bool(SETTERS & names))
-    return Reach(code, tuple(found), tuple(modules), frozenset(names), tuple(outside))
+    return Reach(code, tuple(found), tuple(modules), frozenset(names), tuple(sorted(OUTSIDE_NAMES & names)))
 
 
 class Code:
@@ -133,6 +128,11 @@ def is_outside(module: str) -> bool:
 
 
 _LIBRARIES: dict[str, bool] = {}
+
+
+def has_files(module: str) -> bool:
+    """Whether functions of a module read or write files without saying so: those of array libraries."""
+    return module.partition(".")[0] in _FOREIGN
 
 
 def is_library(module: str) -> bool:

@@ -43,7 +43,7 @@ from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.guards import Lines, is_odd, parts_of, shared
-from turnout_tracer.compiling.reach import CALLED, COMPUTED, FILES, OUTSIDE_FUNCTIONS, Code, is_library, is_outside
+from turnout_tracer.compiling.reach import CALLED, COMPUTED, FILES, OUTSIDE_FUNCTIONS, Code, has_files, is_library, is_outside
 from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:
@@ -365,7 +365,7 @@ class Walk:
         if is_outside(home):
             self._refuse(errors.outside_world(place_text(place)))
         if library:
-            if value.__name__ in FILES:
+            if has_files(home) and value.__name__ in FILES:
                 self._refuse(errors.outside_world(value.__name__))
         else:
             reach = self._code.of(value.__code__)
@@ -442,7 +442,7 @@ class Walk:
         home = str(value.__module__ or "")
         if is_outside(home):
             self._refuse(errors.outside_world(place_text(place)))
-        elif (home == "builtins" and value.__name__ in OUTSIDE_FUNCTIONS) or (is_library(home) and value.__name__ in FILES):
+        elif (home == "builtins" and value.__name__ in OUTSIDE_FUNCTIONS) or (has_files(home) and value.__name__ in FILES):
             self._refuse(errors.outside_world(f"{value.__name__}()"))
 
     def _module_named(self, level: int, name: str, names: dict[str, Any]) -> None:
@@ -474,7 +474,7 @@ class Walk:
         elif name.partition(".")[0] == "numpy" and (name.startswith("numpy.random") or "random" in self._code.names):
             self._refuse(errors.outside_world("numpy.random"))
         elif is_library(name):
-            effects = OUTSIDE_FUNCTIONS if name == "builtins" else FILES
+            effects = OUTSIDE_FUNCTIONS if name == "builtins" else FILES if has_files(name) else frozenset()
             for each in sorted(self._code.names & effects & vars(value).keys()):
                 self._refuse(errors.outside_world(f"{name}.{each}"))
         else:

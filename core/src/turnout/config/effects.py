@@ -1,0 +1,35 @@
+"""What a call reads or changes beside what its operators show: a file, a setting, a hook, the state of a generator.
+
+A public function that does so says it by `effect`. What keeps the operators of a call and runs them again, as a compiler does,
+asks to be told, because another run would not do the rest.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+from turnout.guards import during
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+__all__ = ["effect", "told_of_effects"]
+
+_LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("turnout.effects", default=None)
+
+
+def effect(what: str) -> None:
+    """Tell who keeps the operators of this call that it reads or changes something else; `what` is how the program says it."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(what)
+
+
+def told_of_effects(listener: Callable[[str], None], call: Callable[[], T]) -> T:
+    """`call()`; in it, and in its context alone, `listener` is called with what each effect is in a program."""
+    made: T = during(_LISTENER, listener, call)
+    return made
