@@ -258,9 +258,10 @@ def test_a_value_of_another_shape_is_noticed():
     assert misfits(SHAPES["config"], row) == ["it is no list"]
 
 
-def test_exit_codes_are_said_in_the_same_words_by_the_help_and_the_readme():
-    assert " ".join(EXIT_CODES.split()) in " ".join(README.split())
-    assert " ".join(EXIT_CODES.split()) in " ".join(text("--help").split())
+def test_exit_codes_are_said_in_the_same_words_by_the_help_the_readme_and_the_page():
+    page = (ROOT / "docs/cli.md").read_text("utf-8")
+    for said in (README, page, text("--help")):
+        assert " ".join(EXIT_CODES.split()) in " ".join(said.split())
 
 
 def test_no_plugin_is_said_and_is_exit_code_1(monkeypatch):

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from turnout_cli.output import WIDE, columns, folded, note
 
-# What scripts can rely on; the end of `turnout --help` and the README of this package say it in these words.
+# What scripts can rely on; the end of `turnout --help`, the README and docs/cli.md say it in these words.
 EXIT_CODES = (
     "Exit codes: 0 fine; 1 an error, nothing found, something broken (doctor, verify), a key that cannot be switched on (keys), "
     "a difference (diff, run); 2 a wrong command line or lock file."
