@@ -154,7 +154,10 @@ DISTANCES: list[tuple[float, float, str, Limit | float, str]] = [
     (1 + ULP, 1.0, "float64", Limit(2), "by 5.369e+08 ulp, more than 2"),
     (1 + 2**-10, 1 + 2**-11, "float16", Limit(), ""),  # rounded once
     (1 + 2**-9, 1 + 2**-10, "float16", Limit(), "by 1 ulp, more than 0.51"),
+    (1 + 2**-6, 1 + 2**-7, "bfloat16", Limit(), "by 1 ulp, more than 0.51"),
     (2**-148, 2**-149, "float32", Limit(1), ""),  # below the normal numbers
+    (2**-132, 2**-133, "bfloat16", Limit(), "by 1 ulp, more than 0.51"),
+    (2**-23, 2**-24, "float16", Limit(), "by 1 ulp, more than 0.51"),
     (-0.0, 0.0, "float64", Limit(), "-0.0"),
     (-0.0, 0.0, "float64", Limit(signs=False), ""),
     (-0.0, 0.0, "float64", 1.0, ""),

@@ -11,7 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,16 @@ from turnout_conformance.cases.sets.limits import DEFAULT, LIMITS, Limit
 from turnout_conformance.comparing import facts, find, form, layout, promised, tensors
 from turnout_conformance.making import arguments, row_major
 
-# Bits of the significand, the exponent of the least normal number, and the tolerance where it is relative.
-PRECISIONS = {"float64": (53, -1022), "float32": (24, -126), "float16": (11, -14), "bfloat16": (8, -126)}
+# Tolerances where they are relative.
 TOLERANCES = {"float64": 1e-12, "float32": 4e-6, "float16": 1e-3, "bfloat16": 8e-3}
 PARTS = {"complex128": "float64", "complex64": "float32"}
+
+
+@cache
+def precision(dtype: str) -> tuple[int, int]:
+    """Bits of the significand of a dtype, and the exponent of the least normal number."""
+    limits = turnout.finfo(dtype_named(dtype))
+    return 2 - math.frexp(limits.eps)[1], math.frexp(limits.smallest_normal)[1] - 1
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ def rounded(exact: Any, dtype: str) -> Any:
 
 def units(numbers: Any, dtype: str, floor: float = 0.0) -> Any:
     """The unit in the last place of each number; of `floor` where it is nearer to 0."""
-    bits, least = PRECISIONS[dtype]
+    bits, least = precision(dtype)
     exponents = np.frexp(np.maximum(np.abs(numbers), floor))[1] - 1
     return np.ldexp(1.0, np.maximum(exponents, least) - (bits - 1))
 
@@ -99,7 +105,7 @@ def differs(found: Any, exact: Any, dtype: str, limit: Limit | float) -> str:
     `Limit`, else relative to the largest number."""
     if dtype in PARTS:
         return _complex_differs(found, exact, PARTS[dtype], limit)
-    if dtype not in PRECISIONS:
+    if dtype not in TOLERANCES:
         return _worst(np.where(found == exact, 0.0, np.inf), 0.0, found, exact, "")
     wanted = rounded(exact, dtype)
     same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
