@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 from installed import clean
 
@@ -87,3 +88,8 @@ def test_no_first_use_waits_for_another_for_ever(seeds):
                     process.kill()
                     process.communicate()
         assert said == dict.fromkeys(said, "")
+
+
+def test_the_note_says_of_how_many():
+    note = Path(__file__).parents[2] / "docs/notes/0035-how-first-uses-do-not-wait-for-each-other.md"
+    assert f"triples of {len(USES)} first uses" in note.read_text("utf-8")

@@ -38,6 +38,10 @@ NUMBERS = {
         (f"{KERNELS}/matrix_products.py", r"^_ROWS, _BYTES = (\d+),"),
         (f"{KERNELS}/native/batches.h", r"#define ROWS_OF_TILE (\d+)"),
     ],
+    "bytes of a register of columns of a tile": [
+        (f"{KERNELS}/matrix_products.py", r"^_ROWS, _BYTES = \d+, (\d+)"),
+        (f"{KERNELS}/native/module.c", r"#define ISA avx512\n#define VECTOR_BYTES (\d+)"),
+    ],
     "elements that expand writes": [
         (f"{AUTOGRAD}/formulas/broadcasting.py", r"^_SMALL = (\d+)"), (f"{SPEED}/native/sweeps.h", r"#define SPREADS (\d+)"),
     ],
@@ -191,6 +195,29 @@ NUMBERS = {
         (f"{JAX}/engine.py", r"^EACH = (\d+)"), ("docs/compile.md", r"and ([\d,]+) for each operator"),
         (f"{JAX}/plugin.toml", r"and ([\d,]+) for each"),
     ],
+    "bytes at a multiple of which XLA's arrays begin": [
+        (f"{JAX}/engine.py", r"^LINE = (\d+)"), (f"{JAX}/engine.py", r"begins at a multiple of (\d+) bytes"),
+        ("docs/compile.md", r"begins at a\n  multiple of (\d+) bytes"),
+        ("docs/notes/0039-how-graphs-are-compiled.md", r"begins at a multiple of (\d+) bytes"),
+    ],
+    "millions of results of arithmetic that several threads share": [
+        (f"{JAX}/engine.py", r"^SHARED = (\d+)_000_000 "), ("docs/compile.md", r"fewer than (\d+) million results"),
+    ],
+    "results of arithmetic that an exponential counts as": [
+        (f"{JAX}/engine.py", r"^TRANSCENDENTAL = (\d+) "), ("docs/compile.md", r"an exponential or a sine as (\d+)\)"),
+    ],
+    "guards of a signature": [
+        ("plugins/tracer/src/turnout_tracer/compiling/functions.py", r"^GUARDS = (\d+)"),
+        ("docs/notes/0039-how-graphs-are-compiled.md", r"and makes it anew, (\w+) times"),
+    ],
+    "elements of topk that are found one by one": [
+        (f"{ARRAYS}/sorting.py", r"^_FEW = (\d+)"),
+        ("docs/notes/0014-how-kernels-go-over-memory-once-without-a-compiler.md", r"up to (\d+) elements of `topk`"),
+    ],
+    "rows that are added up one after the other": [
+        ("plugins/cpu/src/turnout_cpu/normalisation.py", r"^_TOGETHER = (\d+)"),
+        ("docs/notes/0014-how-kernels-go-over-memory-once-without-a-compiler.md", r"are taken of (\d+) rows"),
+    ],
     "version of the array API standard": [
         (f"{ATEN}/tensor/interop.py", r'^ARRAY_API_VERSIONS = .*"(\d+\.\d+)"\)$'),
         (f"{ARRAY_API}/namespace/__init__.py", r'^__array_api_version__ = "(.*)"'),
@@ -219,9 +246,9 @@ def found(file: str, pattern: str) -> str:
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_that_stands_twice_is_the_same(name: str) -> None:
-    values = {file: eval(found(file, pattern), {}) for file, pattern in NUMBERS[name]}
-    assert len(values) == len(NUMBERS[name]) > 1
-    assert len(set(values.values())) == 1, values
+    values = [(file, eval(found(file, pattern), {"four": 4})) for file, pattern in NUMBERS[name]]
+    assert len(values) > 1
+    assert len({value for _, value in values}) == 1, values
 
 
 DEFAULT = re.compile(  # of an option, where a page names it: in a table, before "by default", or in brackets
@@ -310,5 +337,19 @@ def test_each_number_that_says_where_its_copy_is_stands_in_the_table() -> None:
         for i, line in enumerate(lines):
             if re.search(r"# .*\b[Aa]s in (native|kernels|the te)", line):
                 numbers = lines[i : i + 1] if line[0] != "#" else [each for each in lines[i + 1 : i + 3] if each[:1] == "_"]
-                missing += [(file, each) for each in numbers if not any(re.search(pattern, each) for pattern in patterns)]
+                missing += [(file, each) for each in numbers if not all_are_compared(each, patterns)]
     assert missing == []
+
+
+def all_are_compared(line: str, patterns: list[str]) -> bool:
+    """Whether the groups of the patterns take each number of a line "_ONE, _TWO = 1, 2"."""
+    taken = [group for pattern in patterns for match in re.finditer(pattern, line) for group in match.groups()]
+    return len(line.partition(" = ")[0].split(", ")) <= sum(len(group.split(", ")) for group in taken)
+
+
+def test_a_number_beside_one_that_is_compared_is_missing() -> None:
+    line = "_ROWS, _BYTES = 6, 64  # as in native/batches.h"
+    assert not all_are_compared(line, [r"^_ROWS, _BYTES = (\d+),"])
+    assert all_are_compared(line, [r"^_ROWS, _BYTES = (\d+), (\d+)"])
+    assert all_are_compared(line, [r"^_ROWS, _BYTES = ([\d, ]+)"])
+    assert not all_are_compared("_ROWS = 6", [])

@@ -8,6 +8,7 @@ import warnings
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -433,6 +434,10 @@ MAKES_ARRAYS = {
 def test_what_computes_without_a_row_is_listed():
     package, note = Path(turnout_aten.__file__).parent, Path(__file__).parents[2] / "docs/notes/0034-what-describes-a-call.md"
     assert {name for name in dir(TensorBackend) if name in MAKES_ARRAYS} == MAKES_ARRAYS
+    said = re.search(r"`TensorBackend`\s+itself has (\w+) methods;", note.read_text())
+    own = [each for name, each in vars(TensorBackend).items() if name[0] != "_" and isinstance(each, FunctionType)]
+    assert said is not None
+    assert {"sixteen": 16}[said[1]] == len(own)
     lines = re.findall(r"^\| `([\w/]+\.py.*)` \| `(.+)` \|$", note.read_text(), re.MULTILINE)
     listed = {file: names for files, names in lines for file in files.split("`, `")}
     files = [package / "kernels/factories.py", *package.glob("composites/*.py"), *package.glob("views/*.py")]

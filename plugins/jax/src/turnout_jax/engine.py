@@ -43,7 +43,7 @@ LINE = 64  # bytes, at a multiple of which XLA's arrays begin
 LARGE = 1 << 16  # bytes of arrays that become values of XLA
 KINDS = 1024  # shapes and dtypes of which it is known that a value of XLA has them
 EACH = 4096  # numbers that take an eager call of cpu as long as the call itself
-SHARED = 1 << 23  # results of arithmetic, from which several threads take less time than one
+SHARED = 8_000_000  # results of arithmetic, from which several threads take less time than one
 TRANSCENDENTAL = 10  # of these count as much as an exponential: an estimate
 # Whether a program waits for the code that runs. It holds a thread, which a program that this code called might wait for.
 CALLED_BACK: ContextVar[bool] = ContextVar("turnout_jax.called_back", default=False)

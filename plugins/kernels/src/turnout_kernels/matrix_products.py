@@ -24,7 +24,7 @@ PART = 1 << 21
 # The least extents of matrices of a batch for which a tile is as fast as BLAS; the most products that are added up; the most
 # bytes of two matrices and their product, which stay in the second-level cache.
 LEAST_OF_BATCH, DEEPEST, MOST_BYTES = 32, 512, 1 << 20
-# Rows and bytes of columns of a tile, as in native/batches.h
+# Rows of a tile, as in native/batches.h, and bytes of a register of its columns, as in native/module.c
 _ROWS, _BYTES = 6, 64
 
 
