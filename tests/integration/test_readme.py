@@ -6,9 +6,10 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
-from pages import ROOT, Reader, blocks, broken_links, is_as_shown, pages, shell_commands
+from pages import ROOT, Block, Reader, blocks, broken_links, is_as_shown, pages, shell_commands
 
 README = ROOT / "README.md"
 PARTS = ("core", "plugins/arrays", "plugins/autograd", "plugins/autocast", "plugins/batched")  # what the README's program needs
@@ -65,16 +66,27 @@ def test_a_link_to_a_section_that_is_not_there_is_broken(tmp_path):
 
 # ---- the README of every distribution: its programs, each in a process of its own
 
-PROGRAMS = [
-    pytest.param(block.text, id=f"{readme.parent.name}-{number}")
-    for readme in sorted([*ROOT.glob("plugins/*/README.md"), *ROOT.glob("tools/*/README.md"), *ROOT.glob("core/README.md")])
-    for number, block in enumerate(block for block in blocks(readme) if block.kind == "python")
-]
+READMES = sorted([*ROOT.glob("plugins/*/README.md"), *ROOT.glob("tools/*/README.md"), *ROOT.glob("core/README.md")])
+
+
+def programs():
+    """Each program, and its whole output where that stands in a block behind it."""
+    found = []
+    for readme in READMES:
+        number = 0
+        for block, after in pairwise([*blocks(readme), Block(0, "", "")]):
+            if block.kind == "python":
+                output = after.text if after.kind == "text" else ""
+                found.append(pytest.param(block.text, output, id=f"{readme.parent.name}-{number}"))
+                number += 1
+    return found
+
+
 SHOWN = re.compile(r"^print\(.*\)  # (.*)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_a_program_of_the_readme_of_a_distribution_runs_and_prints_what_it_says(program, need_device, tmp_path):
+@pytest.mark.parametrize(("program", "output"), programs())
+def test_a_program_of_the_readme_of_a_distribution_runs_and_prints_what_it_says(program, output, need_device, tmp_path):
     for device in ("cuda", "jax", "opencl"):
         if f'"{device}' in program:
             need_device(device)
@@ -86,3 +98,11 @@ def test_a_program_of_the_readme_of_a_distribution_runs_and_prints_what_it_says(
     assert found.returncode == 0, found.stderr
     for expected in SHOWN.findall(program):
         assert expected in found.stdout
+    assert not output or is_as_shown(output, found.stdout)
+
+
+def test_an_output_of_a_readme_stands_where_it_is_compared():
+    behind = re.compile(r"^```python\n(?:(?!```).*\n)+```\n\n    \S", re.MULTILINE)
+    assert [str(readme) for readme in READMES if behind.search(readme.read_text("utf-8"))] == []
+    assert behind.search("```python\nprint(1)\n```\n\n    1\n")
+    assert sum(bool(each.values[1]) for each in programs()) >= 4
