@@ -7,7 +7,7 @@ import doctest
 import inspect
 import re
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import import_module
 from pathlib import Path
 
@@ -572,3 +572,68 @@ def test_the_examples_of_classes_print_what_they_show():
         texts += [(f"{name}.{each}", inspect.getdoc(value)) for each, value in members.items() if made is not turnout.Tensor]
     failed = run_examples(texts)
     assert not failed, failed
+
+
+# ---- defaults
+
+DEFAULT = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?|int64) by default\b|by default,? (-?\d+(?:\.\d+)?|int64)\b(?! [*/])")
+INTS, FLOATS = turnout.tensor([1, 2, 3], dtype=turnout.int32), turnout.tensor([1.0, float("nan"), 4.0])
+# Arguments whose default no schema has: the operator without them, and with what their words name, computes the same.
+ALONE = {
+    ("arange", "start"): lambda *given: turnout.arange(*given, 5),
+    ("gradient", "spacing"): lambda given=None: turnout.gradient(INTS * 1.5, spacing=given),
+    ("hamming_window", "alpha"): lambda *given: turnout.hamming_window(5, True, *given),
+    ("hamming_window", "beta"): lambda *given: turnout.hamming_window(5, True, 0.54, *given),
+    ("kaiser_window", "beta"): lambda *given: turnout.kaiser_window(5, True, *given),
+    ("randint", "low"): lambda *given: turnout.randint(*given, 50, (9,)),
+    ("randint_like", "low"): lambda *given: turnout.randint_like(FLOATS, *given, 50),
+    ("random_", "from_"): lambda *given: turnout.ones(9).random_(*given, 50),
+    ("slice_scatter", "start"): lambda given=None: turnout.slice_scatter(INTS, INTS[:2], 0, given, 2),
+    ("sym_constrain_range_for_size", "min"): lambda given=None: turnout.sym_constrain_range_for_size(-1, min=given),
+    ("nan_to_num", "nan"): lambda *given: turnout.nan_to_num(FLOATS, *given),
+    ("nan_to_num_", "nan"): lambda *given: turnout.nan_to_num_(FLOATS.clone(), *given),
+    **{(name, "start"): partial(getattr(turnout, name), INTS, 0) for name in ("slice", "slice_copy")},
+}
+
+
+def without_and_with(name, argument, value):
+    """The results of an operator, or its errors, without an argument and with this value."""
+    call = ALONE.get((name, argument))
+    if call is None:
+        function = partial(getattr(turnout, name.removesuffix("_")), INTS * 1.5 if argument == "correction" else INTS)
+        if name.startswith("cum"):
+            function = partial(function, 0)
+        yield from (repr(function()), repr(function(**{argument: value})))
+        return
+    for given in ((), (value,)):
+        turnout.manual_seed(0)
+        try:
+            yield repr(call(*given))
+        except turnout.TurnoutError as error:
+            yield str(error)
+
+
+def said_defaults(text):
+    """The names of arguments, and the number or dtype that their words call a default."""
+    for name, _, words in ARGUMENT.findall(re.sub(r"\n {8,}", " ", sections(text or "").get("Arguments", ""))):
+        for number, dtype in DEFAULT.findall(words):
+            said = number or dtype
+            yield name, turnout.int64 if said == "int64" else ast.literal_eval(said)
+
+
+def has_default(full_name, name, value):
+    """Whether a value is the default in a schema or, where no schema has one, of a call."""
+    rows = [argument for row in packet_of(full_name) for argument in row.schema.arguments if python_name(argument.name) == name]
+    literal = {argument.default_value for argument in rows if argument.has_default} - {None}
+    if literal:
+        return literal == {value}
+    without, given = without_and_with(full_name.rpartition(".")[2], name, value)
+    return without == given
+
+
+def test_a_default_in_the_words_of_an_argument_is_the_one_that_a_call_has():
+    found = [(full, *said) for full, made in documented() for said in said_defaults(made.__doc__)]
+    assert len(found) > 40
+    assert [each for each in found if not has_default(*each)] == []
+    other = [(full, name, turnout.float64 if isinstance(value, turnout.dtype) else 2) for full, name, value in found]
+    assert [each for each in other if has_default(*each)] == []
