@@ -24,7 +24,10 @@ def test_every_file_command_and_program_of_the_readme_works_and_prints_what_it_s
     assert {block.kind for block in followed} >= {"sh", "python", "text", "toml"}
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
     backend = "".join(block.text for block in followed if block.file)
-    assert sum(bool(line.strip()) and not line.startswith("#") for line in backend.splitlines()) <= 31
+    lines = sum(bool(line.strip()) and not line.startswith("#") for line in backend.splitlines())
+    said = [n for page in pages() for n in re.findall(r"(?:some |\[|A backend in )(\d+) lines", page.read_text("utf-8"))]
+    assert set(said) == {str(round(lines, -1))}
+    assert len(said) > 3
 
 
 def test_the_outputs_shown_are_compared_not_skipped():
