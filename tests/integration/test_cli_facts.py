@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import traceback
 
 import numpy as np
@@ -14,6 +15,7 @@ import turnout
 from outcomes import printed
 from turnout import plugins
 from turnout.registry import Registrations
+from turnout.table import SERVED_BY
 from turnout_cli import arguments
 from turnout_cli.main import COMMANDS, EXIT_CODES
 
@@ -142,6 +144,10 @@ def test_coverage_writes_a_page_that_holds_the_whole_matrix(tmp_path):
                 shown = data["entries"][cell]
                 assert shown["kind"] == kinds[entry["reason"]]
                 assert {n: entry[n] for n in ("kernel", "distribution", "source")}.items() <= shown.items()
+    kinds = set(SERVED_BY.values())
+    assert data["kinds"].keys() == kinds
+    assert set(re.findall(r"\.(\w+) \{ color: var\(--\1\)", html)) == set(re.findall(r" --(\w+): #", html)) == kinds
+    assert 'cell < 0 ? "missing"' in html
     assert "src=" not in html.partition("<script type")[0]  # nothing is loaded from elsewhere
     assert "http:" not in html.partition("<script type")[0]
 

@@ -31,6 +31,11 @@ LETTERS = {
     table.KERNEL: "K", table.DEFAULT_BACKEND: "D", table.NESTED: "N", table.MATH: "M", table.AUTOGRAD_KERNEL: "A",
     table.BATCHED: "B", table.FALLBACK: "F", table.AMBIGUOUS: "?",
 }  # fmt: skip
+# What serves an operator, as the page marks and calls it; its style has a colour for each.
+KINDS = {
+    "kernel": ("K", "own kernel"), "composite": ("C", "composite"), "fallback": ("F", "fallback"),
+    "missing": ("\u00b7", "missing"),
+}  # fmt: skip
 Matrix = dict[str, dict[str, "Entry"]]
 
 
@@ -149,6 +154,8 @@ def _page(matrix: Matrix, keys: list[str]) -> str:
         }
         for name, row in matrix.items()
     ]
-    data = json.dumps({"keys": keys, "entries": entries, "rows": rows}, separators=(",", ":")).replace("<", "\\u003c")
+    data = json.dumps({"keys": keys, "entries": entries, "rows": rows, "kinds": KINDS}, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
     template = files("turnout_cli").joinpath("coverage.html").read_text(encoding="utf-8")
     return template.replace("/*DATA*/", data)
