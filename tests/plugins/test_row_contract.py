@@ -26,7 +26,7 @@ from turnout.registry import Registrations
 from turnout_arrays import ArrayBackend, kernels
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors.rows import KernelFault, RowError
-from turnout_aten.kernels import rules
+from turnout_aten.kernels import paths, rows, rules
 from turnout_aten.kernels.binding import combined
 from turnout_aten.kernels.contract import misfit, row_signature
 from turnout_aten.kernels.paths import Question
@@ -444,3 +444,13 @@ def test_what_computes_without_a_row_is_listed():
     asked = {file: set(re.findall(r"\b(?:backend|_at)\.(\w+)", file.read_text())) & MAKES_ARRAYS for file in files}
     found = {f.relative_to(package).as_posix(): "`, `".join(sorted(names)) for f, names in asked.items() if names}
     assert listed == found
+
+
+def test_the_page_has_the_words_of_all_paths_and_no_others():
+    page = Path(__file__).parents[2] / "docs/how-dispatch-works.md"
+    table = page.read_text("utf-8").partition("| path | meaning |\n|---|---|\n")[2].partition("\n\n")[0]
+    said = {word for row in table.splitlines() for word in re.findall(r"`(.+?)`", row.split(" | ")[0])}
+    source = Path(paths.__file__).read_text("utf-8")
+    assert all(f"{word}" in source for word in ('f"compiled: ', 'f"text: ', '"general', "computed by "))
+    words = {*paths.WORDS.values(), paths.SILENT, rows.SIMPLE, rows.FEW, rows.PREPARED}
+    assert said == {"compiled: ...", "text: ...", "general", "computed by ...", *words}

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     Call = Callable[..., Any]
 
-ARRAY, KEPT = "array kernel", "kept plan"
+# The words of docs/how-dispatch-works.md, as are those of a row's functions; a test compares them.
+ARRAY, KEPT, SILENT = "array kernel", "kept plan", "few elements without its function"
 WORDS = {MAKES: ARRAY, SHAPELESS: ARRAY, CUSTOM: ARRAY, PLANNED: KEPT}  # a write is the functional call, and a copy
 BELOW, RAISES = "the kernel below, which calls operators", "general; it raises"
 # The modules of the general paths.
@@ -75,7 +76,7 @@ class Question:
 
     def around(self, s: Structured | None, *, programmed: bool) -> Callable[[str, Call], Call]:
         """What stands around the functions of a kernel: they say where they are called."""
-        self.silent = "; few elements without its function" if programmed else ""
+        self.silent = f"; {SILENT}" if programmed else ""
 
         def around(word: str, fn: Call) -> Call:
             def said(*args: Any, **_: Any) -> Any:

@@ -113,7 +113,7 @@ class _Stubs(ast.NodeTransformer):
 _METHODS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv"}
 
 
-# What formulas call, and a sweep that runs ahead knows (`STEP_WORDS` of turnout-speed; a test compares them).
+# What formulas call, and a sweep that runs ahead knows (`FORMULA_WORDS` of turnout-speed; a test compares them).
 FUNCTIONS = frozenset(("conj", "expand", "scaled", "sum_to", "turned", "mm_self_grad", "mm_mat2_grad"))
 
 
