@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
@@ -353,3 +354,27 @@ def test_a_number_beside_one_that_is_compared_is_missing() -> None:
     assert all_are_compared(line, [r"^_ROWS, _BYTES = (\d+), (\d+)"])
     assert all_are_compared(line, [r"^_ROWS, _BYTES = ([\d, ]+)"])
     assert not all_are_compared("_ROWS = 6", [])
+
+
+# ---- types of extension modules
+
+TYPES = sorted(path for path in ROOT.glob("plugins/*/src/*/_*.pyi"))
+
+
+@pytest.mark.parametrize("path", TYPES, ids=lambda path: path.stem)
+def test_types_of_an_extension_module_have_its_names_and_the_parameters_of_its_texts(path: Path) -> None:
+    module = pytest.importorskip(f"{path.parent.name}.{path.stem}")
+    typed: dict[str, list[str] | None] = {}
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            typed[node.name] = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            typed[node.target.id] = None
+    assert typed.keys() == {name for name in dir(module) if name[:2] != "__"}
+    texts = {name: getattr(getattr(module, name), "__text_signature__", None) for name in typed}
+    said = {name: re.findall(r"\w+", text) for name, text in texts.items() if text}
+    assert {name: typed[name] for name in said} == said
+
+
+def test_each_extension_module_has_types() -> None:
+    assert {path.stem for path in TYPES} == {path.stem for path in ROOT.glob("plugins/*/src/*/_*.c")} | {"_native"}

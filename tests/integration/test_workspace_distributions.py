@@ -16,6 +16,7 @@ from pages import tracked
 from workspace import ROOT, Distribution, distributions, modules, read, required_name
 
 import turnout
+from turnout_cli.new_plugin import KINDS
 
 EVERY = distributions()
 WORKSPACE = read(ROOT)
@@ -287,6 +288,11 @@ def test_every_requirement_is_pinned():
 def test_all_ask_for_the_same_versions_of_what_is_not_ours():
     """Of setuptools, the examples ask for less: they have no licence expression."""
     versions: dict[str, set[str]] = {}
+    for kind in KINDS.values():  # what a new plugin asks for
+        for text in (*kind.dependencies, *kind.test_dependencies):
+            if required_name(text) not in NAMES and ">" in text:
+                versions.setdefault(required_name(text), set()).add(re.sub(r"^[\w.-]+", "", text))
+    assert versions.keys() == {"ml-dtypes", "numpy", "pytest"}
     for path in sorted(
         path for folder in (".", "core", "plugins/*", "tools/*", "examples/*") for path in ROOT.glob(f"{folder}/pyproject.toml")
     ):
@@ -296,6 +302,14 @@ def test_all_ask_for_the_same_versions_of_what_is_not_ours():
                 versions.setdefault(required_name(text), set()).add(re.sub(r"^[\w.-]+(?:\[.*?\])?", "", text))
     assert len(versions) > 10
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+
+
+def test_a_new_plugin_is_built_by_what_builds_those_here_and_runs_on_their_pythons():
+    template = (ROOT / "tools/cli/src/turnout_cli/templates/shared/pyproject.toml.template").read_text("utf-8")
+    aten = (ROOT / "plugins/cpu/pyproject.toml").read_text("utf-8")
+    for pattern in (r"^requires = (.*)$", r"^requires-python = (.*)$"):
+        (said,), (wanted,) = (re.findall(pattern, text, re.MULTILINE) for text in (template, aten))
+        assert said == wanted
 
 
 # Extras that `make setup` does not install -> why.

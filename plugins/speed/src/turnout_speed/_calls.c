@@ -200,7 +200,7 @@ static PyObject *swept(PyObject *module, PyObject *unused) { return PyLong_FromS
 static PyMethodDef functions[] = {
     {"taken", taken, METH_NOARGS, "taken()\n--\n\nHow many calls of stubs, functions and methods were finished here."},
     {"configure", configure, METH_O, "configure(names)\n--\n\nName the classes and variables of Turnout that calls read."},
-    {"call", make_call, METH_VARARGS, "call(function, targets, last, results, overloads)\n--\n\nA stub, function or method."},
+    {"call", make_call, METH_VARARGS, "call(function, targets, tail, named, overloads)\n--\n\nA stub, function or method."},
     {"array_kernel", (PyCFunction)(void (*)(void))make_array_kernel, METH_VARARGS | METH_KEYWORDS, "The wrapper of an array kernel."},
     {"record_kernel", (PyCFunction)(void (*)(void))make_record_kernel, METH_VARARGS | METH_KEYWORDS, "A kernel at Autograd."},
     {"view_kernel", (PyCFunction)(void (*)(void))make_view_kernel, METH_VARARGS | METH_KEYWORDS, "A kernel at ADInplaceOrView that records a view."},
