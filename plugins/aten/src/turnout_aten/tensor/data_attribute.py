@@ -34,7 +34,7 @@ def adopt(self: Tensor, value: Any) -> None:
         )
     if value.array is self.array:  # `x.data -= y` assigns the same array back
         return
-    effect("data =")
+    effect("data =", of_first_use=True)  # as a lazy layer does
     for view in [self, *self.live_views()]:
         tracked_levels(view)  # its history is brought up to date for the last time
         view.view_of = None

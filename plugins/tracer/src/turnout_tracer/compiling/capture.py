@@ -6,6 +6,7 @@ that is read, and a shape that depends on values are noted: then there is no pro
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout.config.effects import told_of_effects
@@ -48,11 +49,12 @@ class Capture(Recording):
         for generator in walk.generators:
             self.bind(generator)
 
-    def refuse(self, why: str, line: bool = True) -> None:
-        """Note why there will be no program. Raises CompileError where the program asked for that."""
+    def refuse(self, why: str, line: bool = True, strict: bool = True) -> None:
+        """Note why there will be no program. Raises CompileError where the program asked for that, and `strict` is true."""
         if not self.reason:
             self.reason = errors.at(why, user_frame() if line else None)
-            if self._strict and why != errors.RECORDS:  # that is no fault: gradients are recorded by the function itself
+            # RECORDS is no fault: gradients are recorded by the function itself.
+            if self._strict and strict and why != errors.RECORDS:
                 raise errors.CompileError(errors.not_compiled(self._name, self.reason))
 
     def changes(self, place: str) -> None:
@@ -63,15 +65,18 @@ class Capture(Recording):
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call itself."""
-        with told_of_reads(lambda what: self._told(errors.read(what))):
-            return told_of_effects(
-                lambda what: self._told(errors.effect(what)),
-                lambda: during(RECORDING, self, while_tracing, lambda: function(*args, **kwargs)),
-            )
+        with told_of_reads(self._told_of_read):
+            recorded = partial(during, RECORDING, self, while_tracing, lambda: function(*args, **kwargs))
+            return told_of_effects(self._told_of_effect, recorded)
 
-    def _told(self, why: str) -> None:
-        if in_effect(TRACER) & TRACER:  # else a kernel does it, which is its own affair
-            self.refuse(why)
+    def _told_of_read(self, what: str) -> None:
+        if in_effect(TRACER) & TRACER:  # else a kernel reads, which is its own affair
+            self.refuse(errors.read(what))
+
+    def _told_of_effect(self, what: str, of_first_use: bool) -> None:
+        if in_effect(TRACER) & TRACER:  # as above
+            self.changed = self.changed or (of_first_use and not self.reason)
+            self.refuse(errors.effect(what), strict=not of_first_use)
 
     # ---- what the recording asks
 

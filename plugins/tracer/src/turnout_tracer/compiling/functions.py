@@ -170,8 +170,9 @@ class Compiled:
         capture = Capture(walk, self._name, self._strict)
         returned = capture.run(self._function, args, kwargs)
         program, after, left = None, None, ""
-        if not capture.reason:
+        if not capture.reason or capture.changed:
             after = Walk(self._function, args, kwargs, self._code)
+        if not capture.reason and after is not None:
             outcomes = Outcomes(walk, after, returned, capture)
             if not capture.reason:
                 try:
