@@ -47,7 +47,8 @@ QUIET = """
     autograd.graph: disable_saved_tensors_hooks draw get_gradient_edge
     compiler: compile
     config: choices current_store describe get key_disabled origin problem
-    cuda: device_count is_available
+    cuda: default_stream device device_count get_device_capability get_device_name get_device_properties is_available
+        is_bf16_supported graph
     devices: Backend active_device_types default_device forget_default_device named register_device_type
         unregister_device_type
     dtypes: dtype_named get_default_dtype set_default_dtype

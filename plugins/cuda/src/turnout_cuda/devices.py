@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from turnout.config.effects import effect
 from turnout.config.tuples import NamedTuple
 from turnout.errors import DeviceError
 from turnout.errors.calls import other_device
@@ -50,6 +51,7 @@ def current_device() -> int:
     Example:
         >>> index = turnout.cuda.current_device() if turnout.cuda.is_available() else 0
     """
+    effect("turnout.cuda.current_device()")
     return index_of(None)
 
 
@@ -63,6 +65,7 @@ def set_device(device: Place) -> None:
         >>> if turnout.cuda.device_count() > 1:
         ...     turnout.cuda.set_device(1)
     """
+    effect("turnout.cuda.set_device()")
     backend_in_use().cupy.cuda.Device(index_of(device)).use()
 
 
@@ -134,6 +137,7 @@ def synchronize(device: Place = None) -> None:
         >>> if turnout.cuda.is_available():
         ...     turnout.cuda.synchronize()
     """
+    effect("turnout.cuda.synchronize()")
     backend_in_use().synchronize(device_named("cuda", index_of(device)))
 
 

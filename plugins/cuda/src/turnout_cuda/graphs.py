@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.effects import effect
 from turnout.errors import CallError
 from turnout_cuda.devices import backend_in_use, synchronize
 from turnout_cuda.recordings import Recording
@@ -30,6 +31,7 @@ class CUDAGraph:
 
     def capture_begin(self) -> None:
         """Record what the current stream is given from now on, instead of running it. The default stream cannot be recorded."""
+        effect("CUDAGraph.capture_begin()")
         current = self._cuda.get_current_stream()
         if self._stream is not None:
             raise CallError("cuda graph: it is being recorded already")
@@ -46,6 +48,7 @@ class CUDAGraph:
 
     def capture_end(self) -> None:
         """Stop recording. What could not be recorded is CUDA's error."""
+        effect("CUDAGraph.capture_end()")
         if self._stream is None or self._recording is None:
             raise CallError("cuda graph: it is not being recorded")
         recorded, self._stream = self._stream, None
@@ -56,6 +59,7 @@ class CUDAGraph:
 
     def replay(self) -> None:
         """Run what was recorded, on the current stream. Random numbers are those that come next."""
+        effect("CUDAGraph.replay()")
         if self._graph is None or self._recording is None:
             raise CallError("cuda graph: nothing was recorded; record work with turnout.cuda.graph first")
         self._recording.renew()
@@ -64,6 +68,7 @@ class CUDAGraph:
 
     def reset(self) -> None:
         """Forget what was recorded, and give its memory back."""
+        effect("CUDAGraph.reset()")
         self._graph = self._recording = None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.effects import effect
 from turnout.config.lock import new_lock
 from turnout.errors import OutOfMemoryError
 from turnout_aten.errors.failures import amount
@@ -114,6 +115,7 @@ def memory_stats(device: Place = None) -> dict[str, int]:
         >>> if turnout.cuda.is_available():
         ...     used = turnout.cuda.memory_stats()["allocated_bytes.all.current"]
     """
+    effect("turnout.cuda.memory_stats()")
     return backend_in_use().peaks.statistics(index_of(device))
 
 
@@ -123,6 +125,7 @@ def memory_allocated(device: Place = None) -> int:
     Example:
         >>> used = turnout.cuda.memory_allocated() if turnout.cuda.is_available() else 0
     """
+    effect("turnout.cuda.memory_allocated()")
     return memory_stats(device)["allocated_bytes.all.current"]
 
 
@@ -132,6 +135,7 @@ def max_memory_allocated(device: Place = None) -> int:
     Example:
         >>> most = turnout.cuda.max_memory_allocated() if turnout.cuda.is_available() else 0
     """
+    effect("turnout.cuda.max_memory_allocated()")
     return memory_stats(device)["allocated_bytes.all.peak"]
 
 
@@ -141,6 +145,7 @@ def memory_reserved(device: Place = None) -> int:
     Example:
         >>> taken = turnout.cuda.memory_reserved() if turnout.cuda.is_available() else 0
     """
+    effect("turnout.cuda.memory_reserved()")
     return memory_stats(device)["reserved_bytes.all.current"]
 
 
@@ -150,6 +155,7 @@ def max_memory_reserved(device: Place = None) -> int:
     Example:
         >>> most = turnout.cuda.max_memory_reserved() if turnout.cuda.is_available() else 0
     """
+    effect("turnout.cuda.max_memory_reserved()")
     return memory_stats(device)["reserved_bytes.all.peak"]
 
 
@@ -160,6 +166,7 @@ def reset_peak_memory_stats(device: Place = None) -> None:
         >>> if turnout.cuda.is_available():
         ...     turnout.cuda.reset_peak_memory_stats()
     """
+    effect("turnout.cuda.reset_peak_memory_stats()")
     backend_in_use().peaks.reset(index_of(device))
 
 
@@ -169,6 +176,7 @@ def mem_get_info(device: Place = None) -> tuple[int, int]:
     Example:
         >>> free, total = turnout.cuda.mem_get_info() if turnout.cuda.is_available() else (0, 0)
     """
+    effect("turnout.cuda.mem_get_info()")
     free, total = backend_in_use().cupy.cuda.Device(index_of(device)).mem_info
     return int(free), int(total)
 
@@ -180,6 +188,7 @@ def empty_cache() -> None:
         >>> if turnout.cuda.is_available():
         ...     turnout.cuda.empty_cache()
     """
+    effect("turnout.cuda.empty_cache()")
     backend_in_use().empty_cache()
 
 

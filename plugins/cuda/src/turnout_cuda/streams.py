@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.effects import effect
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.tensor.devices import device as device_named
 from turnout_cuda.devices import backend_in_use, current_device, device, index_of
@@ -55,11 +56,13 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait until everything that was queued is done."""
+        effect("Stream.synchronize()")
         self.native.synchronize()
         backend_in_use().xp.faults.check()
 
     def query(self) -> bool:
         """Whether everything that was queued is done."""
+        effect("Stream.query()")
         return bool(self.native.done)
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -100,23 +103,28 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Put it into a stream's queue; None means the current stream."""
+        effect("Event.record()")
         self.native.record(None if stream is None else stream.native)
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let what is queued from now on in a stream wait for it; None means the current stream."""
+        effect("Event.wait()")
         (current_stream() if stream is None else stream).wait_event(self)
 
     def query(self) -> bool:
         """Whether it was reached."""
+        effect("Event.query()")
         return bool(self.native.done)
 
     def synchronize(self) -> None:
         """Wait until it is reached."""
+        effect("Event.synchronize()")
         self.native.synchronize()
         backend_in_use().xp.faults.check()
 
     def elapsed_time(self, end_event: Event) -> float:
         """The milliseconds from this event to a later one, both with `enable_timing` and reached."""
+        effect("Event.elapsed_time()")
         return float(backend_in_use().cupy.cuda.get_elapsed_time(self.native, end_event.native))
 
 
@@ -127,6 +135,7 @@ def current_stream(device: Place = None) -> Stream:
         >>> if turnout.cuda.is_available():
         ...     turnout.cuda.current_stream().synchronize()
     """
+    effect("turnout.cuda.current_stream()")
     cuda, on_device = _on(device)
     with on_device:
         return Stream._around(cuda.get_current_stream())
@@ -156,6 +165,7 @@ def stream(stream: Stream | None) -> Iterator[None]:
         ...     with turnout.cuda.stream(turnout.cuda.Stream()):
         ...         x = turnout.ones(2, device="cuda") + 1
     """
+    effect("turnout.cuda.stream()")
     if stream is None:
         yield
         return
