@@ -50,19 +50,19 @@ def _refuse(*args: Any, **options: Any) -> NoReturn:
 class Sketch(metaclass=_Methods):
     """An array of which only the layout is there.
 
-    name     what the prepared function calls it
-    root     what it calls the array whose elements it has, for launches, which take addresses
+    name     what the prepared function calls it, or the array whose elements it has
+    whole    whether it is that array; launches, which take addresses, take others, too
     address  that of the array that the plan is made with; 0 for new arrays, which begin at a multiple of any size
     """
 
-    __slots__ = ("address", "dtype", "flags", "itemsize", "name", "ndim", "root", "shape", "size", "strides")
+    __slots__ = ("address", "dtype", "flags", "itemsize", "name", "ndim", "shape", "size", "strides", "whole")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
         self, name: str, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None, flags: Any = None,
-        address: int = 0, root: str = "",
+        address: int = 0, whole: bool = True,
     ) -> None:  # fmt: skip
-        self.name, self.shape, self.dtype, self.address, self.root = name, shape, np.dtype(dtype), address, root or name
+        self.name, self.shape, self.dtype, self.address, self.whole = name, shape, np.dtype(dtype), address, whole
         self.ndim, self.size, self.itemsize = len(shape), prod(shape), self.dtype.itemsize
         self.strides = strides or tuple([step * self.itemsize for step in contiguous_strides(shape)])
         self.flags = _ROW_MAJOR if flags is None else flags
@@ -94,8 +94,7 @@ class Sketch(metaclass=_Methods):
     def _lying(self, shape: tuple[int, ...], dtype: Any = None) -> Sketch:
         if not self.flags.c_contiguous:
             raise NotPrepared
-        shaped = f"{self.name}.reshape({shape})" if dtype is None else f"{self.name}.view('{np.dtype(dtype)}')"
-        return Sketch(shaped, shape, dtype or self.dtype, address=self.address, root=self.root)
+        return Sketch(self.name, shape, dtype or self.dtype, address=self.address, whole=False)
 
     def __eq__(self, other: object) -> NoReturn:
         raise NotPrepared
@@ -146,7 +145,7 @@ class Script(Programs):
         found = all(each.address % size == 0 for each in arrays)
         for each in arrays if found else ():
             if each.address:
-                self._aligned[each.root] = max(self._aligned.get(each.root, 1), size)
+                self._aligned[each.name] = max(self._aligned.get(each.name, 1), size)
         return found
 
     def apart(self, made: Any, *arrays: Any) -> bool:
@@ -209,9 +208,9 @@ class Script(Programs):
         lines, constants = [], []
 
         def said(value: Any, launched: bool) -> str:
-            if value.__class__ is Sketch:
-                return str(value.root if launched else value.name)
-            if value.__class__ is Later:
+            if value.__class__ is Sketch and not (value.whole or launched):
+                raise NotPrepared
+            if value.__class__ in (Sketch, Later):
                 return str(value.name)
             if value.__class__ is tuple and any(v.__class__ in (Sketch, Later) for v in value):
                 return f"({', '.join([said(v, launched) for v in value])},)"
