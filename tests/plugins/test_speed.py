@@ -81,7 +81,8 @@ print([f(y).array.base is None for f in (m.exp, m.relu, m.tanh) for y in (x, hal
     lambda: aten.mm(x, x), lambda: aten.sum(x, other=1), lambda: aten.mm.default(x, x), lambda: aten.add.Tensor(x, x, x)
 """), "return self.call(*args, **kwargs)"),
     "frames of kernels in Python": (RAISED.format(calls="""
-    lambda: x.reshape(5), lambda: turnout.cat([x, x], 7), lambda: turnout.softmax(x, 9)
+    lambda: x.reshape(5), lambda: turnout.cat([x, x], 7), lambda: turnout.softmax(x, 9),
+    lambda: turnout.softmax(x.to("meta"), 9), lambda: x.to("meta") @ x.to("meta")
 """), "<turnout.Tensor.reshape>"),
     "frames of overloads": (RAISED.format(calls="""
     lambda: x.sum(5), lambda: x.sum([5]), lambda: turnout.sum(x, 5), lambda: x.squeeze(7), lambda: turnout.select(x, 5, 0),
@@ -607,6 +608,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (partial(_calls.record_kernel, **RECORDED), (f, {}, 1, 1), TypeError, "Node.edges is not a slot"),
     (partial(_calls.record_kernel, node=RECORDED["node"]), (f, {}, 1, 1), ValueError, "a wrong number of arguments"),
     (partial(_calls.record_kernel, fits="none"), (f, {}, 1, 1), ValueError, "unknown word none"),
+    (_calls.composite_kernel, (f, 0, ()), ValueError, "a wrong number of arguments"),
 ]  # fmt: skip
 
 

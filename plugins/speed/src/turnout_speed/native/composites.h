@@ -144,7 +144,7 @@ static Outcome run_ending(CompositeKernel *self, const Ending *ending, PyObject 
 static Outcome composite_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     CompositeKernel *self = (CompositeKernel *)face;
-    if (n != self->arguments)
+    if (n != self->arguments || numpy_of(args[0]) == NULL) /* other arrays are left to Python: the text asks it at once */
         return DECLINED;
     for (int e = 0; e < self->count; e++) {
         int applies = !self->endings[e].nested;
@@ -188,7 +188,7 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
     int arguments;
     if (!PyArg_ParseTuple(args, "OiO!", &function, &arguments, &PyTuple_Type, &endings))
         return NULL;
-    if (arguments < 0 || arguments > MOST || PyTuple_GET_SIZE(endings) > ENDINGS) {
+    if (arguments < 1 || arguments > MOST || PyTuple_GET_SIZE(endings) > ENDINGS) {
         return wrong_count();
     }
     CompositeKernel *made = (CompositeKernel *)new_face(&CompositeKernelType, function, kernel_vectorcall, composite_run);
