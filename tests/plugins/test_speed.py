@@ -23,6 +23,7 @@ from turnout.nn import functional as F
 import turnout
 from outcomes import printed, refused
 from turnout.library import Library
+from turnout.registry import Registrations
 from turnout_aten.kernels.rows import Compiled, Sizes
 
 _calls = pytest.importorskip("turnout_speed._calls", reason="turnout-speed was installed without a C compiler")
@@ -741,3 +742,17 @@ def test_everything_that_is_replaced_is_marked():
         module, _, function = name.partition(":")
         marked = getattr(importlib.import_module(module), function)
         assert marked.__wrapped__.__module__ == module, name
+
+
+def test_a_kernel_in_python_runs_once_in_a_formula_of_which_a_later_step_is_left_to_the_text():
+    noted: list[str] = []
+    with Registrations("noting") as library:
+        library.functionality("Noting", after="BackendSelect")
+        bit = turnout.keys.KEYS.bit("Noting")
+        library.fallback("Noting", lambda op, ks, args: noted.append(op.name) or op.redispatch(ks & ~bit, *args))
+        x = turnout.ones(3, requires_grad=True)
+        for _ in range(2):
+            noted.clear()
+            with turnout.state.include("Noting"):
+                (x.unsqueeze(1) * x.unsqueeze(0)).sum().backward()
+            assert (noted.count("unsqueeze"), noted.count("squeeze")) == (2, 2)

@@ -358,10 +358,11 @@ static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n,
     return outcome == DECLINED ? decline_after_error() : outcome;
 }
 
-/* Whether the text finds the same overload by the same key: it tells lists by their class alone. */
+/* Whether the text finds the same overload by the same key: it tells lists by their class alone. Kernels of Python are not called
+ * where the call may be made again. */
 static int is_seen(const Call *call, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
 {
-    if (call->seen == NULL || kwnames != NULL || n < call->after)
+    if (call->seen == NULL || REPEATABLE || kwnames != NULL || n < call->after)
         return 0;
     for (Py_ssize_t i = 0; i < n; i++)
         if (PyList_CheckExact(args[i]) || PyTuple_Check(args[i]))
