@@ -165,17 +165,15 @@ class CUDABackend(ArrayBackend):
 
     @_there
     def duplicate(self, array: Any, dtype: DType) -> Any:
-        native, given = self.native.get(dtype), array.__class__ is self.array_type
-        if native is None or not given or not array.flags.c_contiguous:
+        ours = array.__class__ is self.array_type
+        if not ours or array.dtype != self.native.get(dtype) or not array.flags.c_contiguous:
             return None
         try:
-            made = self.array_type(array.shape, native)
+            made = self.array_type(array.shape, array.dtype)
         except MemoryError:  # `empty` says how much was wanted
             return None
-        if array.dtype == native:
-            self.cupy.copyto(made, array, casting="unsafe")
-            return made
-        return made if convert(self.xp, made, array) else None
+        self.cupy.copyto(made, array, casting="unsafe")
+        return made
 
     def received(self, source: Tensor, device: Device) -> Any:
         """From another device of this backend at once, without the host."""

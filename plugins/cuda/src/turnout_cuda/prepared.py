@@ -81,20 +81,10 @@ class Sketch(metaclass=_Methods):
         """The same elements in another shape."""
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
         known = prod([n for n in given if n >= 0])
-        return self._lying(tuple([self.size // known if n < 0 else n for n in given]))
-
-    def view(self, dtype: Any) -> Sketch:
-        """The same bytes as elements of another size."""
-        size = np.dtype(dtype).itemsize
-        *outer, last = self.shape
-        if last * self.itemsize % size:
-            raise NotPrepared
-        return self._lying((*outer, last * self.itemsize // size), dtype)
-
-    def _lying(self, shape: tuple[int, ...], dtype: Any = None) -> Sketch:
         if not self.flags.c_contiguous:
             raise NotPrepared
-        return Sketch(self.name, shape, dtype or self.dtype, address=self.address, whole=False)
+        made = tuple([self.size // known if n < 0 else n for n in given])
+        return Sketch(self.name, made, self.dtype, address=self.address, whole=False)
 
     def __eq__(self, other: object) -> NoReturn:
         raise NotPrepared

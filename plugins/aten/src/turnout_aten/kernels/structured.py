@@ -115,13 +115,9 @@ def to_array(backend: TensorBackend, value: Any, dtype: Any = None) -> Any:
             backend.copy(converted, array)
             return converted
         return array
-    if (
-        isinstance(value, (list, tuple))
-        and value
-        and (
-            value[0].__class__ is Tensor or any([isinstance(v, Tensor) for v in value])  # noqa: C419 - no generator's frames
-        )
-    ):
+    if not isinstance(value, (list, tuple)) or not value:
+        return value
+    if value[0].__class__ is Tensor or any([isinstance(v, Tensor) for v in value]):  # noqa: C419 - no generator's frames
         return [v.array if v.__class__ is Tensor and dtype is None else to_array(backend, v, dtype) for v in value]
     return value
 
