@@ -399,8 +399,11 @@ def select_kernel(made: Any, op: Operator, at: int) -> Any:
 
 
 def factory_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
-    """A factory that fills with one number."""
-    fills = facts_of(kernel.fn.__wrapped__).fills
+    """A factory that fills with one number, or what says in a word what it does."""
+    facts = facts_of(kernel.fn.__wrapped__)
+    if facts.element:
+        return _calls.element_kernel(made, facts.element)
+    fills = facts.fills
     if fills is NOTHING or len(op.schema.arguments) > MOST:
         return made
     if op.schema.kind == "inplace":

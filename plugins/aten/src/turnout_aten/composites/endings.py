@@ -117,8 +117,9 @@ def copies(into: str = "") -> Callable[[Function], Function]:
 
 
 def element(what: str) -> Callable[[Function], Function]:
-    """Says in a word what a composite kernel does with few elements. A compiled call path does so for row-major arrays and ints.
+    """Says in a word what a kernel does. A compiled call path does so at once, for ints and row-major arrays of few elements.
 
+    alias      its argument's array, of any kind, in another tensor over the same storage
     read       the number of its argument
     copy       its second argument into its first, of the same shape
     count      ints from a start to an end

@@ -1,4 +1,4 @@
-"""What a composite kernel or a factory says of itself, in one value beside it, for whoever can do the same in another way."""
+"""What a kernel says of itself, in one value beside it, for whoever can do the same in another way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Facts(NamedTuple):
     """All that a kernel may say.
 
     endings   what it comes down to: the first that applies is taken (`composites.endings`)
-    element   the word for what it does with few elements, or ""
+    element   the word for what it does (`composites.endings.element`), or ""
     copies    of a copy, the argument that is its dtype, or ""; None of any other kernel
     fills     of a factory, what it fills with: a number, the name of an argument, None for memory as it is; else NOTHING
     shortcut  what makes the callable that is called in its place, or None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import DimError, ShapeError
 from turnout.operators.values import is_symbol
+from turnout_aten.composites.endings import element
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import contiguous_strides, numel, reach_of, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # ---- the same elements in another shape
 
 
+@element("alias")
 def alias(ks: int, self: Tensor) -> Tensor:
     """Another handle on the same array, so no geometry is needed."""
     return self.new_alias(self.array, self.storage_offset())

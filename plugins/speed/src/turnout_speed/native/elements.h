@@ -1,4 +1,4 @@
-/* ElementKernel: few elements that are copied, read, counted, spaced. */
+/* ElementKernel: an array in another tensor, and few elements that are copied, read, counted, spaced. */
 
 /* A copy into the first argument: (self, src, non_blocking). Both arrays are held: the device's backend may be asked by Python, and
  * other threads run while NumPy converts. */
@@ -262,10 +262,28 @@ static Outcome fill_where_run(Face *face, PyObject *ks, PyObject *const *args, P
     return outcome;
 }
 
-enum { COPIES, READS, COUNTS, SPACES, IDENTITIES, FILLS_WHERE };
+/* Another handle on the same array, in the same storage. Both are held, for Python makes the storage. */
+static Outcome alias_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *array = n == 1 ? Py_XNewRef(numpy_of(args[0])) : NULL, *device = array == NULL ? NULL : Py_XNewRef(SLOT(args[0], AT_DEVICE));
+    PyObject *keys = device == NULL ? NULL : keys_of_views(device), *storage = keys == NULL ? NULL : storage_of(args[0]);
+    PyObject *offset = storage == NULL ? NULL : Py_XNewRef(SLOT(args[0], AT_OFFSET));
+    if (offset != NULL && SLOT(args[0], AT_ARRAY) == array && (*result = wrap(Py_NewRef(array), keys, device)) != NULL) {
+        Py_SETREF(SLOT(*result, AT_STORAGE), Py_NewRef(storage));
+        SLOT(*result, AT_OFFSET) = Py_NewRef(offset);
+    }
+    Py_XDECREF(array);
+    Py_XDECREF(device);
+    Py_XDECREF(keys);
+    Py_XDECREF(storage);
+    Py_XDECREF(offset);
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+enum { ALIASES, COPIES, READS, COUNTS, SPACES, IDENTITIES, FILLS_WHERE };
 
 static const char *const ELEMENTS[] = {
-    [COPIES] = "copy", [READS] = "read", [COUNTS] = "count", [SPACES] = "space", [IDENTITIES] = "identity",
+    [ALIASES] = "alias", [COPIES] = "copy", [READS] = "read", [COUNTS] = "count", [SPACES] = "space", [IDENTITIES] = "identity",
     [FILLS_WHERE] = "fill where", NULL,
 };
 
@@ -273,7 +291,7 @@ static const char *const ELEMENTS[] = {
 static PyObject *make_element_kernel(PyObject *module, PyObject *args)
 {
     static const Run runs[] = {
-        [COPIES] = copy_into_run, [READS] = number_run, [COUNTS] = count_run, [SPACES] = space_run, [IDENTITIES] = identity_run,
+        [ALIASES] = alias_run, [COPIES] = copy_into_run, [READS] = number_run, [COUNTS] = count_run, [SPACES] = space_run, [IDENTITIES] = identity_run,
         [FILLS_WHERE] = fill_where_run,
     };
     PyObject *function;

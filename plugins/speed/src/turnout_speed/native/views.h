@@ -119,6 +119,17 @@ static int is_plain_maker(PyObject *device)
     return maker != NULL && maker == EMPTY;
 }
 
+/* The storage of a tensor, made if it has none yet: a new reference. NULL with or without an error. */
+static PyObject *storage_of(PyObject *tensor)
+{
+    PyObject *storage = Py_XNewRef(SLOT(tensor, AT_STORAGE));
+    if (storage == Py_None)
+        Py_SETREF(storage, PyObject_CallMethodNoArgs(tensor, S_SHARED_STORAGE));
+    if (storage != NULL && !has_version(storage))
+        Py_CLEAR(storage);
+    return storage;
+}
+
 /* The tensor of a geometry over the memory of `storage`, without its record. NULL with or without an error. */
 static PyObject *viewed_by(PyObject *geometry, PyObject *keys, PyObject *device, PyObject *storage)
 {
@@ -234,15 +245,10 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     PyObject *remembered = Py_NewRef(self->remembered); /* all stay, whatever the calls of Python do */
     Py_INCREF(device);
     PyObject *keys = keys_of_views(device), *geometry = keys == NULL ? NULL : geometry_of(self, remembered, args, n);
-    storage = SLOT(args[0], AT_STORAGE);
-    if (geometry == NULL || storage == NULL)
-        storage = NULL;
-    else
-        storage = storage == Py_None ? PyObject_CallMethodNoArgs(args[0], S_SHARED_STORAGE) : Py_NewRef(storage);
-    int shares = storage != NULL && has_version(storage);
-    if (shares && self->is_list)
+    storage = geometry == NULL ? NULL : storage_of(args[0]);
+    if (storage != NULL && self->is_list)
         made = views_by(self, geometry, keys, device, storage, args, n);
-    else if (shares)
+    else if (storage != NULL)
         made = viewed_by(geometry, keys, device, storage);
     if (made != NULL && !self->is_list && record_view(self, made, args, n, storage, Py_None) < 0)
         Py_CLEAR(made);
