@@ -6,6 +6,7 @@ Lines instead of a dot for each test: fifty thousand dots say nothing. Only a ru
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import shlex
@@ -36,6 +37,8 @@ def cpu() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
+# glibc keeps what was freed: hundreds of megabytes, to which the next large test adds its own.
+GIVE_BACK = getattr(ctypes.CDLL(None), "malloc_trim", None)
 CPU = [cpu()]  # what it was at the end of the collection, or of the last phase of a test
 
 
@@ -159,13 +162,14 @@ class Progress:
 
 
 class Worker:
-    """A worker forgets what it has reported, and which tests it left out.
+    """A worker forgets what it has reported, and which tests it left out, and gives back the memory that each file freed.
 
     The process that started it prints them. The worker's own reporter prints nothing, but would keep all of them to the end.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
+        self.file = ""
 
     @pytest.hookimpl(trylast=True)
     def pytest_deselected(self) -> None:
@@ -173,9 +177,14 @@ class Worker:
         self.forget()
 
     @pytest.hookimpl(trylast=True)
-    def pytest_runtest_logfinish(self) -> None:
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """After a test."""
         self.forget()
+        file = nodeid.partition("::")[0]
+        if file != self.file:
+            self.file = file
+            if GIVE_BACK is not None:
+                GIVE_BACK(0)
 
     def forget(self) -> None:
         """Empty the lists of the reporter."""

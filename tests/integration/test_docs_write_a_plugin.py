@@ -18,7 +18,8 @@ FUNCTIONALITY = ROOT / "docs" / "write-a-functionality.md"
 COMPILE = ROOT / "docs" / "compile.md"
 EXAMPLE = "examples/torchlike"
 KIT = "pytest -q --pyargs turnout_conformance --turnout-engine=scribe --turnout-engine-close=1e-5"
-FEW = f"{KIT} -k 'random_programs or add or mul or tanh'"
+PROGRAMS = "random_programs and (scribe-0 or scribe-6)"  # 75 of 500, which notice both faults
+FEW = f"{KIT} -k '({PROGRAMS}) or (not random_programs and (add or mul or tanh))'"
 # The whole kit takes minutes.
 INSTEAD = {COMPILE: {"pip install ./plugins/tracer ./plugins/functionalize ./plugins/meta ./plugins/autograd": "", KIT: FEW}}
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands of the pages are for a POSIX shell")
@@ -106,7 +107,7 @@ def the_kit_notices_faults_of_scribe(reader: Reader) -> None:
     for right, wrong in (("np.tanh({0})", "np.exp({0})"), ("{0}.copy()", "{0}")):
         assert text.count(right) == 1
         engine.write_text(text.replace(right, wrong), encoding="utf-8")
-        done = reader.run(f"{KIT} -x -k 'random_programs'")
+        done = reader.run(f"{KIT} -x -k '({PROGRAMS}) or tanh'")
         assert done.returncode == 1, done.stdout
         assert "1 failed" in done.stdout
 

@@ -155,9 +155,15 @@ def _normalise(argument: Argument, op_name: str) -> str:
 
 def compile_function(source: str, function: str, filename: str, namespace: dict[str, Any]) -> Callable[..., Any]:
     """Compile generated source so that tracebacks and debuggers show it. `filename` should read like `<stub of x>`."""
-    run_source(source, compile(source, filename, "exec"), namespace)
+    run_source(source, _code_of(source, filename), namespace)
     made: Callable[..., Any] = namespace.pop(function)  # a function among its own globals would be a cycle
     return made
+
+
+# What is made anew after a change of settings or registrations is mostly the text that was compiled before.
+@lru_cache(maxsize=4096)
+def _code_of(source: str, filename: str) -> CodeType:
+    return compile(source, filename, "exec", dont_inherit=True)
 
 
 def run_source(source: str, code: CodeType, namespace: dict[str, Any]) -> None:
