@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -219,10 +219,14 @@ FACTORS = {
 }  # fmt: skip
 
 
+@cache
+def _grid() -> list[tuple[Any, ...]]:
+    return pairwise(SIZES, list(LAYOUTS), list(LAYOUTS), FLOATS, THIRDS)
+
+
 def _samples(calls: list[Of], dtype: str, third: int, special: bool) -> Iterator[Sample]:
     """A sample for each row of the grid with that dtype and third; the calls take turns."""
-    grid = pairwise(SIZES, list(LAYOUTS), list(LAYOUTS), FLOATS, THIRDS)
-    for i, (shape, first, second, _, at) in enumerate(row for row in grid if row[3] == dtype):
+    for i, (shape, first, second, _, at) in enumerate(row for row in _grid() if row[3] == dtype):
         made = calls[i % len(calls)](Operands(shape, (first, second), dtype, special)) if at == third else None
         if made is not None:
             yield made
