@@ -470,3 +470,16 @@ def test_a_result_over_the_memory_of_an_input_records_and_is_a_view_where_eagers
                 result.mul_(3)
             made.append((facts, w.tolist(), b.tolist()))
         assert made[0] == made[1]
+
+
+def test_a_trace_inside_a_compiled_function_is_that_of_an_eager_call_each_time() -> None:
+    def traces(x: turnout.Tensor) -> turnout.Tensor:
+        y = x * 3
+        return turnout.trace(lambda a: a * 2)(y)(x) + y
+
+    compiled = turnout.compile(traces)
+    with pytest.warns(compiler.CompileWarning, match=r"traces runs eagerly: the call uses turnout.trace\(\)"):
+        found = [compiled(turnout.ones(2) + i).tolist() for i in range(3)]
+    assert found == [[5.0 * (i + 1)] * 2 for i in range(3)]
+    with pytest.raises(turnout.graphs.TraceError, match="another trace is being recorded here"):
+        turnout.trace(traces)(turnout.ones(2))

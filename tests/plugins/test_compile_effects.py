@@ -54,7 +54,7 @@ QUIET = """
     dtypes: dtype_named get_default_dtype set_default_dtype
     errors: near report
     explanation: Explanation find source_of
-    graphs: Node Ref is_tracing trace
+    graphs: Node Ref is_tracing
     guards: Block Guard during restore
     host_fallback: carried host on_host
     keys: BackendRow Functionality KeySpace Universe
@@ -112,6 +112,7 @@ SAID_ELSEWHERE: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "save": ("a file", lambda x: turnout.save({}, io.BytesIO()) or turnout.save({}, "saved")),
     "load": ("a file", lambda x: turnout.load("saved")),
     "graphs.load": ("a file", lambda x: turnout.graphs.load("saved")),
+    "graphs.trace": ("turnout.trace()", lambda x: turnout.graphs.trace(turnout.exp)(x)),
     "export.load": ("a file", lambda x: turnout.export.load("saved")),
     "nn.save_safetensors": ("a file", lambda x: turnout.nn.save_safetensors({}, "saved")),
     "seed": ("seed()", lambda x: turnout.seed()),

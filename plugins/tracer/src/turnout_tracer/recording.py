@@ -21,7 +21,7 @@ from turnout.guards import during
 from turnout.keys import KEYS, TRACKED
 from turnout.operators.tracebacks import shortening_as
 from turnout.operators.values import is_symbol, tensors_in
-from turnout.plugins import is_ours
+from turnout.plugins import effect, is_ours
 from turnout.state import BELOW_AUTOGRAD, StateChange, current
 from turnout_aten.tensor.devices import TensorDevice
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS
@@ -88,6 +88,8 @@ class Recording:
 
     entered  the tracked calls that are in their Autograd kernels now, innermost last, and whether gradients were off there
     """
+
+    admits_traces = False  # whether others may begin while this one is recorded, which misses what they run
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -320,12 +322,13 @@ def trace(function: Callable[P, Any], *, replay: str = "") -> Callable[P, Graph]
     def traced(*args: Any, **kwargs: Any) -> Graph:
         if LEVELS.get():
             raise errors.TraceError(errors.inside_vmap())
-        if is_tracing():
+        effect("turnout.trace()")
+        outside = RECORDING.get()
+        if outside is not None and not outside.admits_traces:
             raise errors.TraceError(errors.nested())
         recording = Recording()
         names: list[str] = []
         signature = _bind_inputs(recording, function, args, kwargs, names)
-        # A trace inside another one is refused, so it is None before.
         returned = during(RECORDING, recording, while_tracing, lambda: function(*args, **kwargs))
         results: list[Ref | Formula] = []
         output = take_apart(returned, lambda value: results.append(recording.result(value)), symbols=True)

@@ -37,6 +37,8 @@ class Capture(Recording):
     changed  whether the reason is that the call changes Python objects, which it may do once: state that is made at first use
     """
 
+    admits_traces = True  # an eager call may trace: that is an effect, so no program misses it
+
     def __init__(self, walk: Walk, name: str, strict: bool) -> None:
         super().__init__()
         self._name = name
