@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import turnout
 from turnout import host_fallback
 
@@ -23,3 +24,13 @@ def test_cpu_runs_what_has_no_kernel_here() -> None:
     host_fallback.reset_calls()
     assert turnout.ones(3, device="torchlike").cumsum(0).tolist() == [1.0, 2.0, 3.0]
     assert host_fallback.calls()["aten::cumsum", "torchlike", "cpu"] == 1
+
+
+def test_the_setting_switches_cpu_off_and_on_at_once() -> None:
+    x = turnout.ones(3, device="torchlike")
+    with (
+        turnout.config.override({"plugin.torchlike.host_fallback": False}),
+        pytest.raises(turnout.errors.NoKernelError, match="plugin.torchlike.host_fallback = true lets it run on cpu"),
+    ):
+        x.cumsum(0)
+    assert x.cumsum(0).shape[0] == 3

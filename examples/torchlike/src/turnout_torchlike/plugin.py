@@ -18,5 +18,4 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     backend = TorchlikeBackend()
     library.backend(backend)
     register_kernels(library, backend, KERNELS)
-    if options["host_fallback"]:
-        library.fallback(backend.name, host("cpu"))
+    library.fallback(backend.name, host("cpu", "plugin.torchlike.host_fallback"))
