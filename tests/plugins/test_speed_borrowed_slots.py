@@ -25,6 +25,7 @@ PLACES = {
     "call.h kind_of": "turnout.ops.aten.sum(t, [Odd()])",
     "plans.h look_at_arguments, follow_plan, convert_arguments": "turnout.cat(parts), turnout.where(mask, t, 1.0), t.sum(0)",
     "views.h geometry_of, remembered_of, view_run": "t[0], t.unsqueeze(0)",
+    "views.h storage_of": "leaf().detach(), leaf()[0], turnout.ones(4, 4).split(2)",
     "views.h record_view, chain_of, viewed_by": "v[0], v.t()",
     "views.h views_by": "v.split(1)",
     "views.h write_run, count_write": "v.copy_(u)",
@@ -35,6 +36,7 @@ PLACES = {
     "composites.h inferred_sizes, run_ending": "t.reshape(2, -1), turnout.nn.functional.linear(t, u)",
     "conversions.h converted": "turnout.cat([t, t.double()])",
     "custom.h custom_run": "f(t)",
+    "elements.h alias_run": "t.detach(), v.detach(), p.detach(), turnout.ops.aten.alias(t)",
     "elements.h copy_into_run": "t.copy_(u)",
     "elements.h number_run": "one.item()",
     "elements.h fill_where_run": "t.masked_fill(mask, 0.0)",
@@ -166,3 +168,42 @@ def test_what_compiled_calls_have_read_of_slots_stays_while_finalisers_replace_i
     )  # fmt: skip
     lines = ran.stdout.splitlines()
     assert (ran.returncode, lines[-1]) == (0, "missed []"), (lines[-1], ran.stderr)
+
+
+# Every kernel that these calls have made, with too few and too many arguments: memory behind the last one is no object's.
+COUNTS = """
+import faulthandler, gc, turnout
+
+faulthandler.enable()
+
+x, p = turnout.ones(3), turnout.ones(3, 3, requires_grad=True)
+for call in (
+    "turnout.eye(3), turnout.eye(3, 2), turnout.arange(3), turnout.linspace(0, 1, 3), turnout.zeros(3), turnout.rand(2)",
+    "x.clone(), x.double(), x.copy_(x), x.fill_(1.0), x.masked_fill(x > 0, 1.0), x[0].item(), x.detach(), turnout.zeros_like(x)",
+    "p.t(), p[0], p.split(1), p.reshape(9), turnout.cat([p, p]), x[turnout.tensor([0])], x.index_put((turnout.tensor([0]),), x[:1])",
+    "(p @ p + 1).exp().sum().backward(), x.add_(1), turnout.exp(x, out=turnout.empty(3)), p.max(1), x.sort(), x.topk(2)",
+    "turnout.nn.functional.linear(p, p), turnout.nn.functional.softplus(x), turnout.where(x > 0, x, 1.0)",
+):
+    eval(call)
+kernels = [o for o in gc.get_objects() if "turnout_speed" in (name := type.__repr__(type(o))) and "Kernel" in name]
+refused = 0
+for kernel in kernels:
+    for value in (x, None, 3):
+        for count in range(12):
+            try:
+                kernel(x.keys, *[value] * count)
+            except Exception:
+                refused += 1
+print(len(kernels), refused)
+"""
+
+
+def test_a_kernel_that_gets_another_number_of_arguments_refuses_the_call():
+    ran = subprocess.run(
+        [sys.executable, "-c", COUNTS],
+        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONMALLOC": "debug", "TURNOUT_SPEED": "on"},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    kernels, refused = map(int, ran.stdout.split())
+    assert kernels > 50, "the program finds the kernels"
+    assert refused > 20 * kernels

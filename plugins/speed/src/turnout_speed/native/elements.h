@@ -125,6 +125,8 @@ static Outcome space_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
 /* Ones on the diagonal: (n, [m,] dtype, layout, device, pin_memory). */
 static Outcome identity_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
+    if (n != 5 && n != 6)
+        return DECLINED;
     PyObject *keys = NULL, *native = NULL, *made = NULL, *one = PyLong_FromLong(1);
     npy_intp dims[2];
     char number[2 * sizeof(double)];
@@ -132,7 +134,7 @@ static Outcome identity_run(Face *face, PyObject *ks, PyObject *const *args, Py_
         PyObject *length = n == 6 ? args[d] : args[0];
         dims[d] = is_int(length) ? PyLong_AsSsize_t(length) : -1;
     }
-    if (one == NULL || (n != 5 && n != 6) || dims[0] < 0 || dims[1] < 0 || dims[0] > SMALL_SIZE || dims[0] * dims[1] > SMALL_SIZE
+    if (one == NULL || dims[0] < 0 || dims[1] < 0 || dims[0] > SMALL_SIZE || dims[0] * dims[1] > SMALL_SIZE
         || !read_options(args + n - 4, &keys, &native)) {
         Py_XDECREF(one);
         return decline_after_error();

@@ -11,7 +11,7 @@ static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     CopyKernel *self = (CopyKernel *)face;
     PyObject *array = n > 0 ? numpy_of(args[0]) : NULL;
     PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
-    if (device == NULL || !is_row_major((PyArrayObject *)array)) /* a copy keeps the strides */
+    if (device == NULL || self->dtype >= n || !is_row_major((PyArrayObject *)array)) /* a copy keeps the strides */
         return DECLINED;
     for (Py_ssize_t i = 1; i < n; i++)
         if (args[i] != Py_None && args[i] != Py_False && i != self->dtype)
