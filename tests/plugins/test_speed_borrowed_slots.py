@@ -180,7 +180,7 @@ x, p = turnout.ones(3), turnout.ones(3, 3, requires_grad=True)
 for call in (
     "turnout.eye(3), turnout.eye(3, 2), turnout.arange(3), turnout.linspace(0, 1, 3), turnout.zeros(3), turnout.rand(2)",
     "x.clone(), x.double(), x.copy_(x), x.fill_(1.0), x.masked_fill(x > 0, 1.0), x[0].item(), x.detach(), turnout.zeros_like(x)",
-    "p.t(), p[0], p.split(1), p.reshape(9), turnout.cat([p, p]), x[turnout.tensor([0])], x.index_put((turnout.tensor([0]),), x[:1])",
+    "p.t(), p[0], p.split(1), p.reshape(9), turnout.cat([p, p]), x[turnout.tensor([0])], x.index_put((x.long(),), x)",
     "(p @ p + 1).exp().sum().backward(), x.add_(1), turnout.exp(x, out=turnout.empty(3)), p.max(1), x.sort(), x.topk(2)",
     "turnout.nn.functional.linear(p, p), turnout.nn.functional.softplus(x), turnout.where(x > 0, x, 1.0)",
 ):
