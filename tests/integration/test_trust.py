@@ -15,14 +15,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import text
 from pages import ROOT, tracked
 
 import turnout
-from outcomes import refused
+from outcomes import printed, refused
 from turnout import plugins
 from turnout.config.settings import SETTINGS
 from turnout.config.store import Store
 from turnout.errors import ConfigError, FileFormatError
+from turnout_cli.main import COMMANDS
+from turnout_cli.slots import FORMAT, SECTIONS
 
 # What the options of strings in the tree are about. One that names a peer, a path or a program is trusted.
 NAMES = {
@@ -164,6 +167,72 @@ def test_the_workers_of_the_demo_import_nothing_from_the_working_directory(tmp_p
     done = subprocess.run([sys.executable, main], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "ran\n", done.stderr
     assert not [*tmp_path.glob("*.was_imported")]
+
+
+# ---- what the commands activate
+
+# A command as docs/security.md writes it -> a line of it. `diff` does one thing with two files, and another with one.
+LINES = {
+    "plugins": "plugins", "config": "config", "keys": "keys", "completion": "completion bash",
+    "new-plugin": "new-plugin acme --kind operators", "verify": f"verify {ROOT}/plugins/cpu",
+    "diff OLD NEW": "diff old.lock old.lock",
+    "explain": "explain sin float32[2]", "demo": "demo --epochs 1", "graph FILE.py:FUNCTION": "graph program.py:loss",
+    "run": f"run {ROOT}/tests/plugins/exported/core.pt2 --input x.npy",
+    "doctor": "doctor", "table": "table sin", "coverage": "coverage sin", "lock": "lock", "diff OLD": "diff old.lock",
+}  # fmt: skip
+# How the page says it; in other words, it says that a command activates what it needs.
+NONE, EVERY = "no code of plugins", "the activation of every usable plugin"
+USABLE = ("aten", "autograd", "cpu", "export", "masked", "nn", "tracer")  # nothing needs `masked`
+RUN = """
+import sys
+from contextlib import redirect_stdout
+from turnout.operators import Operator
+from turnout_cli.main import main
+
+Operator.entries = lambda op: {}  # what kernels there are takes seconds, and is not asked
+try:
+    with redirect_stdout(sys.stderr):
+        main()
+except SystemExit as end:
+    assert not end.code or sys.argv[1] == "diff", end.code  # which finds differences
+print(*sorted(name for name in sys.argv[0].split(",") if f"turnout_{name}" in sys.modules))
+"""
+
+
+def imported(folder: Path, line: str, **variables: str) -> list[str]:
+    """The plugins whose code a command imports in a process of its own."""
+    settings = {"TURNOUT_PLUGINS__DISABLE": "*", "TURNOUT_PLUGINS__ENABLE": ",".join(USABLE)}
+    program = f"import sys; sys.argv = [{','.join(USABLE)!r}, *sys.argv[1:]]{RUN}"
+    return printed(program, *line.split(), cwd=folder, **settings, **variables).split()
+
+
+def rows_of_commands() -> dict[str, str]:
+    """A command as the page writes it -> what it runs."""
+    table = (ROOT / "docs/security.md").read_text("utf-8").partition("## What runs when")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`turnout .*?) \| (.*?)(?:;.*)? \|$", table, re.MULTILINE)
+    return {command: runs for commands, runs in rows for command in re.findall(r"`turnout (.*?)`", commands)}
+
+
+def test_the_page_places_each_command():
+    assert sorted(rows_of_commands()) == sorted(LINES)
+    assert {name.split()[0] for name in LINES} == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("command", LINES)
+def test_a_command_runs_the_code_of_plugins_that_the_page_says(tmp_path, command):
+    (tmp_path / "old.lock").write_text(json.dumps({"format": FORMAT, **{section: {} for section in SECTIONS}}))
+    (tmp_path / "program.py").write_text("import turnout\n\ndef loss():\n    return turnout.ones(2, requires_grad=True).sum()\n")
+    np.save(tmp_path / "x.npy", np.ones((4, 3), "float32"))
+    found, runs = imported(tmp_path, LINES[command]), rows_of_commands()[command]
+    assert {NONE: not found, EVERY: found == [*USABLE]}.get(runs, 0 < len(found) < len(USABLE)), found
+    said = re.search("[Nn]one of (?:their|its) code", text(command.split()[0], "--help"))
+    assert not said or runs == NONE
+
+
+def test_keys_that_are_enabled_and_completion_activate_what_the_page_says(tmp_path):
+    assert "autograd" in imported(tmp_path, "keys", TURNOUT_KEYS__ENABLE="Autograd")
+    words = {"_TURNOUT_COMPLETE": "zsh_complete", "COMP_WORDS": "turnout table si", "COMP_CWORD": "2"}
+    assert imported(tmp_path, "", **words) == ["aten"]
 
 
 # ---- the page
