@@ -16,14 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import text
-from pages import ROOT, tracked
+from pages import ROOT, pages, tracked
 
 import turnout
 from outcomes import printed, refused
 from turnout import plugins
 from turnout.config.settings import SETTINGS
+from turnout.config.sources import user_file
 from turnout.config.store import Store
 from turnout.errors import ConfigError, FileFormatError
+from turnout_aten.files import cache_path
 from turnout_cli.main import COMMANDS
 from turnout_cli.slots import FORMAT, SECTIONS
 
@@ -153,6 +155,24 @@ def test_two_modules_keep_files_from_one_process_to_the_next():
         "plugins/aten/src/turnout_aten/files.py",  # where they lie
         "plugins/jax/src/turnout_jax/cache.py", "plugins/opencl/src/turnout_opencl/tuning.py",
     ]  # fmt: skip
+
+
+def test_pages_name_the_files_in_the_users_folders_as_the_code_does(monkeypatch):
+    kept = {name for text in sources(KEEPS).values() for name in re.findall(r'\bcache_path\("(.+?)"\)', text)}
+
+    def places() -> set[str]:
+        return {user_file(os.environ)[1:], *(str(cache_path(name))[1:] for name in kept)}
+
+    monkeypatch.setenv("HOME", "/~")
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    at_home = places()
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, f"/${name}")
+    given = places()
+    text = "".join(page.read_text("utf-8") for page in pages())
+    folders = {path.partition("/turnout/")[0] for path in given | at_home}
+    assert given <= set(re.findall(r"`((?:\$XDG_|~/\.).*?)`", text)) <= given | at_home | folders
 
 
 def test_the_workers_of_the_demo_import_nothing_from_the_working_directory(tmp_path, need_device):
