@@ -153,7 +153,8 @@ release: .venv/.stamp-wheelhouse .venv-release/.stamp-install
 	$(PY) .ci/packages.py dist --check
 	.venv-release/bin/twine check --strict dist/*
 	.venv-release/bin/abi3audit --strict dist/turnout_kernels-*.whl
-	for wheel in dist/*-manylinux_2_17_*.whl; do .venv-release/bin/auditwheel show $$wheel | tr '\n' ' ' | grep -q 'tag: "manylinux_2_17_' || exit 1; done
+	for wheel in dist/*-manylinux_*.whl; do tag=$${wheel##*-}; \
+	  .venv-release/bin/auditwheel show $$wheel | tr '\n' ' ' | grep -q "tag: \"$${tag%.whl}\"" || exit 1; done
 	for system in linux macos windows; do .venv-release/bin/cibuildwheel --config-file .ci/cibuildwheel.toml --platform $$system \
 	  --print-build-identifiers plugins/speed || exit 1; done
 	$(PY) -m pytest $(SHARED) -m wheels tests/integration/test_wheels_in_clean_environments.py $(ARGS)

@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # Distribution -> how many extension modules its wheels have.
 NATIVE = {"turnout_speed": 2, "turnout_kernels": 1}
-# Built for the oldest C library that wheels for Linux are still made for: that of manylinux2014.
+# Built for the oldest C library that wheels for Linux are still made for, which the images of cibuildwheel.toml have.
 GLIBC = (2, 17)
 MACHINES = ("x86_64", "aarch64")
 URLS = """project_urls =

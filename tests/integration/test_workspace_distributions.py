@@ -155,6 +155,17 @@ def test_what_publishes_builds_the_distributions_with_extension_modules():
     assert {*listed.split(", ")} == {name.removeprefix("turnout_") for name in native} == compiled
 
 
+def test_files_of_the_build_name_one_c_library_and_the_same_processors():
+    build = runpy.run_path(str(ROOT / ".ci" / "packages.py"))
+    glibc = "{}.{}".format(*build["GLIBC"])
+    images = dict(found(".ci/cibuildwheel.toml", r'^manylinux-(\w+)-image = "(.*)"'))
+    named = {"manylinux2014": "manylinux_2_17"}  # an earlier name of the standard, which the images of this one still have
+    assert images.keys() == {*build["MACHINES"]}
+    assert {named.get(image, image) for image in images.values()} == {f"manylinux_{glibc.replace('.', '_')}"}
+    assert found(".ci/cibuildwheel.toml", r'linux]\narchs = \["(.*)"\]') == ['", "'.join(build["MACHINES"])]
+    assert found("docs/release.md", r"\bglibc (\d+\.\d+)") == [glibc]
+
+
 def test_what_publishes_sets_up_what_the_makefile_does():
     installed = found(".github/workflows/publish.yml", r"pip install (-c constraints.txt pip .*)$")
     assert installed == found("Makefile", r"\$\(PIP\) install -q (-c constraints.txt pip .*)$")
