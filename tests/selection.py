@@ -44,6 +44,7 @@ LEFT_OUT: tuple[tuple[str, str, str], ...] = (
         r"test_results_are_near_exact_ones\[(large|reductions|lines|products|convolutions|sorting|strided|halves)-.*",
         "each compiles programs of its own",
     ),
+    ("tests/integration/test_docs_names.py", ".*", "every source is read"),
     ("tests/integration/test_types_for_users.py", ".*", "type checkers take seconds to start"),
     ("tests/integration/test_conformance_kit.py", "test_a_(backend|functionality)_with_a_mistake_.*", "mutants"),
     ("tests/plugins/test_cuda_calls.py", "test_a_(plan|write_in_place)_gives_the_bits_.*", "on cuda the launches are enough"),
