@@ -8,10 +8,12 @@ import runpy
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 from pages import tracked
 from workspace import ROOT, Distribution, distributions, modules, read, required_name
 
@@ -279,21 +281,54 @@ def test_remedies_that_install_a_package_of_ours_come_from_core_which_knows_whet
     assert [need for need in needs if wrong.match(need["install"]) and not need["module"].startswith("turnout_")] == []
 
 
-def test_every_requirement_is_pinned():
-    pins: dict[str, list[str]] = {}
+def pins() -> Iterator[tuple[str, str]]:
+    """Each line of constraints.txt that pins something, with the heading above it."""
+    heading = ""
     for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines():
+        heading = line[2:] if line.startswith("# ") else heading
         if line and not line.startswith("#"):
-            pin, _, marker = line.partition("; python_version ")
-            assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9.]+(?:b[0-9]+|\.post[0-9]+)?", pin), line
-            pins.setdefault(required_name(pin), []).append(marker)
-    for name, markers in pins.items():
+            yield line, heading
+
+
+def test_every_requirement_is_pinned():
+    pinned: dict[str, list[str]] = {}
+    for line, _ in pins():
+        pin, _, marker = line.partition("; python_version ")
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9.]+(?:b[0-9]+|\.post[0-9]+)?", pin), line
+        pinned.setdefault(required_name(pin), []).append(marker)
+    for name, markers in pinned.items():
         parted = [marker.removeprefix(sign) for marker, sign in zip(markers, ("< ", ">= "), strict=False)]
         assert markers == [""] or (len(markers) == 2 and parted == ['"3.15"'] * 2), name
     asked = {required_name(text) for one in EVERY for text in one.requirements()}
     lines = " ".join(found("Makefile", r"^TOOLS +:= (.*)$") + found("Makefile", r"install -q .*-c constraints\.txt (.*)$"))
     tools = {required_name(word.strip('"')) for word in lines.split() if re.match(r'"?[A-Za-z][^=]+$', word)}
     assert len(tools) > 20
-    assert (asked | tools) - NAMES <= pins.keys()
+    assert (asked | tools) - NAMES <= pinned.keys()
+
+
+def test_a_pin_is_a_version_that_is_asked_for_and_stands_below_what_asks():
+    """Headings such as `turnout-dask[distributed,zarr]`, and those of what several distributions or tools need."""
+    asked = [(one.name, "", text) for one in EVERY for text in (*one.project.get("dependencies", ()), *build_of(one))]
+    asked += [
+        (one.name, extra, t) for one in EVERY for extra, ts in one.project.get("optional-dependencies", {}).items() for t in ts
+    ]
+    wanted = [(name, extra, Requirement(text)) for name, extra, text in asked if required_name(text) not in NAMES]
+    compared = 0
+    for line, heading in pins():
+        pin = Requirement(line)
+        (version,) = (each.version for each in pin.specifier)
+        of_pin = [(name, extra, each) for name, extra, each in wanted if required_name(each.name) == required_name(pin.name)]
+        compared += len(of_pin)
+        assert [str(each) for _, _, each in of_pin if version not in each.specifier] == [], line
+        above = {name: {"", *extras.split(",")} for name, extras in re.findall(r"(turnout-\w+)\[([\w,]+)\]", heading)}
+        assert not of_pin or not above or any(extra in above.get(name, ()) for name, extra, _ in of_pin), line
+    assert compared > len(EVERY)
+
+
+def build_of(one: Distribution) -> list[str]:
+    """What building a distribution requires."""
+    required: list[str] = tomllib.loads((one.folder / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
+    return required
 
 
 def test_all_ask_for_the_same_versions_of_what_is_not_ours():
