@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import re
 import struct
+import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +19,10 @@ from outcomes import refused
 from turnout import graphs
 from turnout.errors import CallError, FileFormatError
 from turnout_aten import archives
+from turnout_aten.files import replacing
 from turnout_aten.plain_data import shown
 
+PAGE = Path(__file__).parents[2] / "docs/files.md"
 TENSOR = {"storage": 0, "offset": 0, "shape": [1], "strides": [1], "requires_grad": False}
 STORED: dict[str, Any] = {"dtype": "float32", "device": "cpu", "size": 1}
 CONSTANT = {"ref": 2, "dtype": "float32", "shape": [1], "strides": [1], "device": "cpu", "written": False, "data": 0}
@@ -255,6 +260,23 @@ def test_data_of_no_graph_and_what_no_file_holds_are_refused(tmp_path: Path) -> 
 
 def test_a_graph_is_read_from_a_path_and_tensors_from_a_path_or_a_file() -> None:
     assert refused(CallError, lambda: graphs.load(io.BytesIO())) == "load: expected a path, got BytesIO"
+
+
+def test_the_page_names_the_entries_of_both_kinds_of_files(tmp_path: Path) -> None:
+    rows = re.findall(r"^\| (`[^|]*/0`.*|`\w+\.json`) \| ", PAGE.read_text("utf-8"), re.MULTILINE)
+    said = [re.findall(r"`(.+?)`", row) for row in rows]
+    first, second = turnout.ones(2), turnout.zeros(3)
+    turnout.save([first, second], tmp_path / "tensors")
+    turnout.trace(lambda x: (x + first, x + second[:2]))(turnout.ones(2)).save(tmp_path / "graph")
+    made = [zipfile.ZipFile(tmp_path / name).namelist() for name in ("tensors", "graph")]
+    assert [[*said[0], *said[1]], [*said[2], *said[3]]] == made
+
+
+def test_the_page_names_the_unfinished_file(tmp_path: Path) -> None:
+    (size,) = re.findall(r"temporary file is `\.`,\s+(\d+) random bytes in hexadecimal, and `\.part`", PAGE.read_text("utf-8"))
+    with replacing(tmp_path / "state"):
+        (name,) = os.listdir(tmp_path)
+    assert re.fullmatch(rf"\.[0-9a-f]{{{2 * int(size)}}}\.part", name)
 
 
 class Pair(NamedTuple):
