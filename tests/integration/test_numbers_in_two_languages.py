@@ -232,6 +232,9 @@ NUMBERS = {
         ("docs/coming-from-pytorch.md", r"PyTorch (\d+\.\d+) is the reference"),
         ("docs/compatibility.md", r"^PyTorch (\d+\.\d+) decides"),
     ],
+    "megabytes that the C library keeps for the next arrays": [
+        ("plugins/cpu/src/turnout_cpu/plugin.py", r"^_KEPT = (\d+) << 20"), ("plugins/cpu/README.md", r"keep up to (\d+) MiB"),
+    ],
     "what a loss makes of those of its elements": [
         ("plugins/aten/src/turnout_aten/shapes/losses.py", r"^NONE, MEAN, SUM = (.+)$"),
         (f"{KERNELS}/native/few.h", r"OF_EACH = (\d), BY_MEAN = (\d), BY_SUM = (\d)"),
@@ -270,6 +273,20 @@ def test_pages_name_the_defaults_of_options() -> None:
             assert (page, name, default) == (page, name, json.dumps(options[plugin][name]["default"]).strip('"'))
             pages.add(page)
     assert pages > {"docs/compile.md", "docs/dask.md", *(f"plugins/{name}/README.md" for name in ("cpu", "dask", "kernels"))}
+
+
+def test_pages_name_the_choices_of_options() -> None:
+    """A page that says one of them says all, but for the default."""
+    compared = []
+    for path in sorted(ROOT.glob("*/*/src/*/plugin.toml")):
+        manifest = tomllib.loads(path.read_text("utf-8"))
+        page = (path.parents[2] / "README.md").read_text("utf-8")
+        for name, option in manifest.get("option", {}).items():
+            named = {each for each in option.get("choices", ()) if each and re.search(rf"`\"?{each}\"?`", page)}
+            if f"plugin.{manifest['name']}.{name}" in page and named:
+                assert named | {option["default"]} == {*option["choices"]}
+                compared.append(f"{manifest['name']}.{name}")
+    assert {"autograd.missing", "cuda.matmul_precision", "kernels.instructions"} <= set(compared)
 
 
 def test_dtypes_of_kernels_have_the_same_numbers_in_both_languages() -> None:

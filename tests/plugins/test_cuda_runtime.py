@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 import types
@@ -18,6 +19,7 @@ from pretended_cuda import pretended
 import turnout
 from outcomes import refused
 from turnout.errors import CallError, DeviceError, PluginError, PublicNameError, TurnoutError
+from turnout_aten import cuda as without_a_package
 from turnout_cuda.backend import CUDABackend
 
 HAS_CUDA = turnout.cuda.is_available()
@@ -32,7 +34,7 @@ def with_members() -> types.SimpleNamespace:
     return types.SimpleNamespace(**{name: getattr(turnout.cuda, name) for name in WITHOUT_THE_PLUGIN}, **members)
 
 
-WITHOUT_THE_PLUGIN = ("device_count", "is_available", "manual_seed", "manual_seed_all")
+WITHOUT_THE_PLUGIN = without_a_package.__all__
 cuda: Any = with_members()
 
 
@@ -58,6 +60,12 @@ def test_without_a_device_the_error_says_why(name: str) -> None:
     needed = [p for p in inspect.signature(asked).parameters.values() if p.default is p.empty]
     with pytest.raises(TurnoutError, match=r"^device 'cuda': the plugin cuda is unavailable\n  why     "):
         asked(*[0] * len(needed))
+
+
+def test_the_page_names_what_answers_without_a_device() -> None:
+    page = " ".join((Path(__file__).parents[2] / "plugins/cuda/README.md").read_text("utf-8").split())
+    (said,) = re.findall("Of these, (.*?) answer without this package", page)
+    assert sorted(re.findall(r"`(\w+)`", said)) == sorted(WITHOUT_THE_PLUGIN)
 
 
 def test_questions_before_a_choice_have_an_answer_without_a_device() -> None:
