@@ -438,6 +438,8 @@ def test_what_computes_without_a_row_is_listed():
     own = [each for name, each in vars(TensorBackend).items() if name[0] != "_" and isinstance(each, FunctionType)]
     assert said is not None
     assert {"sixteen": 16}[said[1]] == len(own)
+    assert f"A `Row` of a backend's table has eight options: `{'`, `'.join(rows.Row._fields)}`." in note.read_text()
+    assert len(rows.Row._fields) == 8
     lines = re.findall(r"^\| `([\w/]+\.py.*)` \| `(.+)` \|$", note.read_text(), re.MULTILINE)
     listed = {file: names for files, names in lines for file in files.split("`, `")}
     files = [package / "kernels/factories.py", *package.glob("composites/*.py"), *package.glob("views/*.py")]

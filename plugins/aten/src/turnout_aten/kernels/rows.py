@@ -1,6 +1,6 @@
 """Rows of a backend's table: an array kernel, what its wrappers may do with it, and what may run in its place.
 
-A `Row` has eight options. Three of them are values of their own: which calls the kernel may be given at once (`Accepts`), what
+Three options of a `Row` are values of their own: which calls the kernel may be given at once (`Accepts`), what
 serves few elements (`Sizes`), and what a compiled call path runs in place of the kernel (`Steps`, a `Move` or `Compiled`).
 `problem` says which options do not fit together; it is asked when rows are registered. Note 0001 draws where a row goes.
 """
