@@ -93,11 +93,11 @@ def words(text: str) -> set[str]:
 
 @cache
 def of_files(folder: str) -> set[str]:
-    """What the sources below a folder define, with the names of all files and folders."""
+    """What the sources below a folder define, without this one; with the names of all files and folders."""
     found: set[str] = set()
     for file in tracked((folder,)):
         found |= {name for part in Path(file).parts for name in (part, part.partition(".")[0])}
-        if file.endswith(SOURCES):
+        if file.endswith(SOURCES) and not __file__.endswith(file):
             found |= words((ROOT / file).read_text("utf-8"))
     return found
 
@@ -156,6 +156,12 @@ def test_a_name_that_nobody_has_is_noticed():
     assert unknown(text, ("plugins/autocast",)) == []
     wrong = "`turnout.addd`, `AutogradGPU`, `plugin.cpu.thread`, `so.path`, `x.some()`, `addd__Tensor`, `clear_autocast_caches()`"
     assert unknown(f"{text} and {wrong}", ("plugins/autocast",)) == sorted(re.findall(r"`([\w.]+)", wrong))
+
+
+def test_each_name_of_others_is_on_a_page_and_not_here(monkeypatch):
+    names = {*NOT_OURS}
+    monkeypatch.setattr(sys.modules[__name__], "NOT_OURS", {})
+    assert {name for page in READ for name in unknown(page.read_text("utf-8"), around(page))} == names
 
 
 @cache
