@@ -29,7 +29,11 @@ from numpy import random as drawn
 
 import turnout
 from turnout import compiler
+from turnout_tracer.compiling.capture import ABOUT_SHAPES
+from turnout_tracer.compiling.dynamic import ABOUT_MEMORY
 from turnout_tracer.compiling.guards import shared
+from turnout_tracer.compiling.reach import FIELDS
+from turnout_tracer.compiling.signatures import HISTORY
 
 BOX = [2.0]
 
@@ -619,3 +623,105 @@ def test_a_function_that_asks_for_the_class_or_text_of_a_size_has_a_graph_for_ea
             assert turnout.equal(compiled(turnout.ones(n, 2)), function(turnout.ones(n, 2)))
         why = "for this size alone: it asks for the class or the text of a value, of which a symbol has others"
         assert compiler.signatures(compiled)[0].notes == (why,)
+
+
+# ---- what a tensor tells
+
+
+def tensors_of_one_kind() -> Iterator[turnout.Tensor]:
+    """Tensors of one kind, of two sizes, in all the ways in which they may lie in memory and have come about."""
+    for rows in (9, 10):
+        table = turnout.zeros(rows, 4, dtype=turnout.float64)
+        yield from (table[0:4], table[0:5], table[3:7], table[3:7].t(), table[3:7].clone(), table[3:7].detach())
+    part, whole = table[0:2], table
+    yield from (turnout.zeros_like(whole), turnout.zeros_like(whole).add_(0), whole)
+    for mode in (turnout.enable_grad, turnout.inference_mode):
+        with mode():
+            leaves = [turnout.zeros(n, 4, dtype=turnout.float64, requires_grad=mode is turnout.enable_grad) for n in (4, 5)]
+            computed = [leaf * 1 for leaf in leaves]
+        yield from (*leaves, *computed)
+    assert part._base is whole
+
+
+def told() -> Iterator[str]:
+    """Expressions of `x`: all that a tensor tells without an argument, and what the operators about shapes say."""
+    # The hash is the address, as that of `id`, and dicts of tensors ask for it.
+    for name in sorted({*dir(turnout.Tensor)} - {"__hash__"}):
+        if not name.endswith("_") or name.endswith("__"):
+            yield from (f"x.{name}", f"x.{name}()")
+    for name in sorted(ABOUT_SHAPES):
+        packet = getattr(turnout.ops.aten, name)
+        yield from (f"turnout.ops.aten.{name}.{each}(x{rest})" for each in packet.overloads() for rest in ("", ", 0", ", x"))
+
+
+def facts_of(text: str) -> list[Any]:
+    """What an expression gives for those tensors, some of which may not have it."""
+    code, found = compile(text, "<fact>", "eval"), []
+    for x in tensors_of_one_kind():
+        with contextlib.suppress(Exception):
+            found.append(eval(code, {"turnout": turnout, "x": x}))
+    return found
+
+
+def answer(function: Callable[[Any], Any], x: Any) -> str:
+    """What a function gives, or that it raises: not every field is set, and not every tensor can be exported."""
+    try:
+        return str(function(x).tolist())
+    except Exception as error:  # noqa: BLE001 - its class is compared
+        return type(error).__name__
+
+
+def is_plain(value: Any) -> bool:
+    return all(map(is_plain, value)) if type(value) is tuple else isinstance(value, (bool, int, float, str))
+
+
+@pytest.mark.filterwarnings("ignore:grad. only leaves")
+@turnout.no_grad()
+def test_what_a_tensor_tells_is_that_of_the_tensor_of_the_call() -> None:
+    asked = []
+    for text in told():
+        values = facts_of(text)
+        computes = text.endswith(")") and any(isinstance(value, turnout.Tensor) for value in values)
+        if values and not computes and not any(map(callable, values)):
+            plain = all(map(is_plain, values))
+            fact = text if plain else f"{text} is None"
+            if plain and not all(isinstance(value, (bool, int, float)) for value in values):
+                fact = f"numbers[{text}]"
+            names: dict[str, Any] = {"turnout": turnout, "numbers": dict(zip(values, range(99), strict=False)) if plain else {}}
+            exec(f"def function(x):\n    return x + ({fact})", names)  # a fact that is returned is compared with that of the fake
+            for dynamic in (False, True):
+                compiled = turnout.compile(names["function"], engine="eager", dynamic=dynamic)
+                for number, x in enumerate(tensors_of_one_kind()):
+                    assert answer(compiled, x) == answer(names["function"], x), (fact, dynamic, number)
+            asked.append(text)
+    assert len(asked) > 90
+    assert {"x.storage_offset()", "x.is_inference()", "x.view_of", "turnout.ops.aten.sym_storage_offset.default(x)"} <= {*asked}
+
+
+def test_the_names_by_which_a_function_asks_for_a_tensors_memory_or_history_are_those_of_tensors_and_operators() -> None:
+    of_operators = {name for name in ABOUT_SHAPES if name in ABOUT_MEMORY}
+    assert of_operators == {"sym_storage_offset"}
+    assert {*dir(turnout.Tensor)} >= (ABOUT_MEMORY - of_operators) | FIELDS | HISTORY | {"_base"}
+    left = {"device", "gmask", "node", "offset", "__weakref__"}  # a signature tells of these
+    assert {*turnout.Tensor.__slots__} - left == FIELDS
+
+
+ALIASES: list[tuple[Any, Callable[[Any], Any]]] = [
+    (turnout.Tensor.storage_offset, lambda found: found),
+    (turnout.ops.aten.sym_storage_offset, lambda found: found),
+    (turnout.ops.aten.sym_storage_offset.default, lambda found: found),
+    (vars(turnout.Tensor)["_base"].fget, lambda found: 0 if found is None else found.numel()),
+    (turnout.Tensor.version, lambda found: found % 2),
+]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(("asks", "number"), ALIASES)
+def test_what_a_tensor_tells_may_be_asked_for_under_another_name(asks: Any, number: Any, dynamic: bool) -> None:
+    held = {"asks": asks}
+    function = lambda x: x + number(held["asks"](x))  # noqa: E731
+    compiled = turnout.compile(function, engine="eager", dynamic=dynamic)
+    for rows in (9, 10):
+        table = turnout.zeros(rows, 4)
+        for x in (table[0:4], table[0:5], table[3:7], turnout.zeros(4, 4), turnout.zeros(4, 4).add_(0)):
+            assert turnout.equal(compiled(x), function(x))

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from turnout_tracer.compiling.capture import Capture
     from turnout_tracer.compiling.outcomes import Outcomes
 
-# What a function names that asks how a tensor lies in its memory.
-ABOUT_MEMORY = frozenset(("_base", "_is_view", "storage_offset", "storage", "untyped_storage"))
+# What a function names that asks where in its memory a tensor begins. A test asks everything that a tensor tells.
+ABOUT_MEMORY = frozenset(("storage_offset", "sym_storage_offset"))
 TRACES = 8  # of one signature without sizes: each holds for other sizes
 
 
@@ -100,7 +100,8 @@ class DynamicCompiled(Compiled):
 def sized(walk: Walk, args: tuple[Any, ...], kwargs: dict[str, Any], code: Code) -> list[int]:
     """Which tensors of a signature may have symbols for sizes: arguments in row-major order that share memory with no other.
 
-    They may be parts of a larger tensor, as batches are, where the function does not ask for that.
+    They may be parts of a larger tensor, as batches are, where the function does not ask for that. Those that require a gradient
+    or were made in inference mode may not: a fake tensor would say that it is neither.
     """
     if code.asks_kinds:
         return []
@@ -116,6 +117,7 @@ def sized(walk: Walk, args: tuple[Any, ...], kwargs: dict[str, Any], code: Code)
         and any(size > 1 for size in each.shape)
         and each.stride() == contiguous_strides(tuple(each.shape))
         and each.grad is None
+        and not (each.gmask or each.is_inference())
     ]
 
 

@@ -13,6 +13,8 @@ from types import CodeType
 from turnout.config.tuples import NamedTuple
 from turnout.plugins import is_ours
 
+# Whether LOAD_ATTR is there for methods that are called, too: its lowest bit then tells which it is.
+_TELLS_CALLS = sys.version_info >= (3, 12)
 _GLOBAL = ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME")
 # What changes or reads more than a signature can hold.
 OUTSIDE_FUNCTIONS = frozenset(("print", "input", "open", "exec", "eval", "breakpoint", "__import__", "id", "globals"))
@@ -22,12 +24,16 @@ _PURE = frozenset(
      "dataclasses", "enum", "fractions", "functools", "future", "heapq", "itertools", "math", "numbers",
      "operator", "re", "reprlib", "string", "struct", "textwrap", "types", "typing")
 )  # fmt: skip
-# What reads or changes the variables of functions; what counts writes, which kernels ask for, too; and what tells which kernels
-# run: the first call would see the recording. What else of Turnout has effects says so itself, by `turnout.plugins.effect`.
+# What reads or changes the variables of functions; what counts writes, which kernels ask for, too; what else lies in a tensor's
+# memory; and what tells which kernels run, or that a tensor is fake: the first call would see the recording. What else of Turnout
+# has effects says so itself, by `turnout.plugins.effect`.
 OUTSIDE_NAMES = frozenset(
     ("__globals__", "__closure__", "cell_contents", "__builtins__", "f_globals", "f_locals",
-     "version", "_version", "bump_version", "explain", "trace_dispatch")
+     "version", "_version", "bump_version", "shared_storage", "live_views", "fake_mode", "explain", "trace_dispatch")
 )  # fmt: skip
+# The fields of tensors that hold more than a signature does, and the key set, which fake tensors have of their own. Functions are
+# called like some of them (`numpy.array`), so only code that takes such a field without a call names it.
+FIELDS = frozenset(("array", "extra", "keys", "storage", "ver", "view_of"))
 # Functions of other libraries for arrays and tensors that read or write files.
 FILES = frozenset(
     ("load", "save", "load_file", "save_file", "fromfile", "tofile", "loadtxt", "savetxt", "genfromtxt", "memmap", "savez",
@@ -72,6 +78,7 @@ def reach_of(code: CodeType) -> Reach:
     modules: dict[tuple[int, str], None] = {}
     loaded: list[object] = [0, 0]
     names = set(code.co_names)
+    taken: set[str] = set()
     for instruction in dis.get_instructions(code):
         if instruction.opname in _GLOBAL:
             found[instruction.argval] = None
@@ -79,6 +86,8 @@ def reach_of(code: CodeType) -> Reach:
             modules[loaded[-2] if isinstance(loaded[-2], int) else 0, instruction.argval] = None
         elif instruction.opname == "MATCH_CLASS":
             names.add("__match_args__")
+        elif instruction.opname == "LOAD_ATTR" and not (_TELLS_CALLS and (instruction.arg or 0) & 1):
+            taken.add(instruction.argval)
         if instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):  # before an import: the level, and what is taken
             loaded.append(instruction.argval)
     for constant in code.co_consts:
@@ -89,7 +98,8 @@ def reach_of(code: CodeType) -> Reach:
             names |= inner.names
         else:
             names |= _words(constant)  # getattr(x, "scale")
-    return Reach(code, tuple(found), tuple(modules), frozenset(names), tuple(sorted(OUTSIDE_NAMES & names)))
+    outside = sorted((OUTSIDE_NAMES & names) | (FIELDS & taken))
+    return Reach(code, tuple(found), tuple(modules), frozenset(names), tuple(outside))
 
 
 class Code:

@@ -43,7 +43,17 @@ from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.guards import Lines, is_odd, parts_of, shared
-from turnout_tracer.compiling.reach import CALLED, COMPUTED, FILES, OUTSIDE_FUNCTIONS, Code, has_files, is_library, is_outside
+from turnout_tracer.compiling.reach import (
+    CALLED,
+    COMPUTED,
+    FILES,
+    OUTSIDE_FUNCTIONS,
+    OUTSIDE_NAMES,
+    Code,
+    has_files,
+    is_library,
+    is_outside,
+)
 from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:
@@ -55,7 +65,7 @@ if TYPE_CHECKING:
 LIMIT = 100_000  # parts of a key
 _IN_C = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 # What tells how a tensor was computed.
-HISTORY = frozenset(("grad_fn", "retains_grad", "output_nr"))
+HISTORY = frozenset(("grad_fn", "node", "retains_grad", "output_nr"))
 _SMALL = 4096  # bytes of an array of numbers that are compared
 
 
@@ -365,6 +375,7 @@ class Walk:
         if is_outside(home):
             self._refuse(errors.outside_world(place_text(place)))
         if library:
+            self._known(value.__name__)
             if has_files(home) and value.__name__ in FILES:
                 self._refuse(errors.outside_world(value.__name__))
         else:
@@ -399,6 +410,12 @@ class Walk:
             else:
                 lines.unless(f"{default_at} is not None")
         self._attributes(value, place, at, library)
+
+    def _known(self, name: str) -> None:
+        """A function of a library is named, whatever the code calls it."""
+        self._code.names.add(name)
+        if name in OUTSIDE_NAMES:
+            self._refuse(errors.outside_world(name))
 
     def _attribute(self, value: Any, name: str, place: Any, at: str) -> None:
         self._visit(getattr(value, name), (place, f".{name}"), self.lines.read(f"{at}.{name}"))
@@ -555,6 +572,8 @@ class Walk:
         kind: Any = type(value)
         if isinstance(value, (Device, DType, Operator, Packet, CustomOpDef)):
             self._identity(value, place, at)
+            if isinstance(value, (Operator, Packet)):
+                self._known(value.name)
         elif isinstance(value, enum.Enum):
             self._identity(value, place, at)
             if not self._again(value, place, "", "member"):
@@ -598,6 +617,7 @@ class Walk:
             self._object(value, place, at)
         elif callable(value) and is_library(str(getattr(value, "__module__", None) or type(value).__module__)):
             self._identity(value, place, at)
+            self._known(getattr(value, "__name__", ""))
         else:
             self._uncomparable(value, place, at, lenient)
 
