@@ -230,6 +230,8 @@ def test_the_header_of_the_kernels_is_that_of_the_table() -> None:
     assert set(listed) == {
         name for name, row in ROWS.items() if not row.words() & {"sin", "cos", "tan", "sinh", "cosh", "atan", "log2", "log10"}
     }
+    native = pytest.importorskip("turnout_kernels._native")
+    assert {*native.QUESTIONS} == {name for name, row in ROWS.items() if row.is_question and row.inputs == 2}
 
 
 def test_a_helper_is_written_as_a_function_or_in_place() -> None:

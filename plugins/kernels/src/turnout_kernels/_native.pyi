@@ -3,6 +3,7 @@ from typing import Any
 
 KERNELS: tuple[str, ...]
 POINTWISE: tuple[str, ...]
+QUESTIONS: tuple[str, ...]
 functions: Any
 
 def run(

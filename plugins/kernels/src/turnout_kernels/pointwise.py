@@ -52,7 +52,7 @@ _ONE_STEP = frozenset(("add", "sub", "mul", "div", "maximum", "minimum", "neg", 
 _FACTORS = ((), (1.0,), (-1.0,), (1,), (-1,))
 _FACTORS_OF_ONE_STEP = (1, -1)
 # Those that give bool.
-_QUESTIONS = frozenset(("gt", "ge", "lt", "le", "eq", "ne"))
+_QUESTIONS = frozenset(_native.QUESTIONS)
 # With a number as the second operand C repeats nothing: half the time. The number is rounded as an element would be.
 _BY_NUMBER = {"add": "add_number", "sub": "sub_number", "mul": "mul_number", "div": "div_number"}
 _NO_FACTOR = ((), (1,))

@@ -102,6 +102,7 @@ static kernel *const WITH_AVX512[] = {EVERY_KERNEL(ADDRESS_avx512)};
 static const char *const NAMES[] = {EVERY_KERNEL(TEXT)};
 #define POINTWISE_TEXT(name, result) #name,
 static const char *const POINTWISE_NAMES[] = {EVERY_POINTWISE(POINTWISE_TEXT)};
+static const char *const QUESTION_NAMES[] = {EVERY_QUESTION(POINTWISE_TEXT)};
 #define KERNEL_COUNT ((long)(sizeof NAMES / sizeof *NAMES))
 
 static kernel *const *chosen = BASE;
@@ -503,7 +504,8 @@ static int fill(PyObject *module)
     copy_name = PyUnicode_InternFromString("copy");
     size_name = PyUnicode_InternFromString("size");
     if (copy_name == NULL || size_name == NULL || add_names(module, "KERNELS", NAMES, KERNEL_COUNT) < 0
-        || add_names(module, "POINTWISE", POINTWISE_NAMES, POINTWISE_COUNT) < 0)
+        || add_names(module, "POINTWISE", POINTWISE_NAMES, POINTWISE_COUNT) < 0
+        || add_names(module, "QUESTIONS", QUESTION_NAMES, QUESTION_COUNT) < 0)
         return -1;
     PyObject *functions = PyCapsule_New((void *)&FUNCTIONS, TURNOUT_FUNCTIONS, NULL);
     int failed = functions == NULL || PyModule_AddObjectRef(module, "functions", functions) < 0;

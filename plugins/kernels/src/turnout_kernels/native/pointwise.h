@@ -25,12 +25,17 @@
     X(div_number, a / p[0])                                                                                                       \
     X(where, a != 0 ? b : c)
 #include "expressions.h"
+/* Questions are the last. */
 #define EVERY_POINTWISE(X) EVERY_OWN(X) EVERY_EXPRESSION(X) EVERY_QUESTION(X)
 enum {
 #define NAME(name, result) POINTWISE_##name,
     EVERY_POINTWISE(NAME)
 #undef NAME
-        POINTWISE_COUNT
+        POINTWISE_COUNT,
+#define ONE(name, result) +1
+    QUESTION_COUNT = EVERY_QUESTION(ONE),
+#undef ONE
+    FIRST_QUESTION = POINTWISE_COUNT - QUESTION_COUNT
 };
 #endif
 
@@ -300,7 +305,7 @@ static void V(map)(const job *j, int64_t part)
         bfloats = bfloats && j->i[2 + k] == BF16 && stride[k][nd - 1] == 2;
     }
     /* A copy that only the input's dtype or layout keeps from being direct needs no buffer. */
-    int asked = j->i[1] >= POINTWISE_gt && j->i[1] <= POINTWISE_ne && j->i[2] == BYTE && stride[0][nd - 1] == 1;
+    int asked = j->i[1] >= FIRST_QUESTION && j->i[2] == BYTE && stride[0][nd - 1] == 1;
     int converted = j->i[1] == POINTWISE_copy && direct[0] && !all && stride[1][nd - 1];
     share(j->a[0].size, 64, j, part, &first, &last);
     for (int64_t at = first; at < last;) {
@@ -370,7 +375,7 @@ static void V(map)(const job *j, int64_t part)
                 in[k] = in[1];
             T *out = direct[0] ? (T *)p[0] : buffers[0];
             if (asked)
-                V(QUESTIONS)[j->i[1] - POINTWISE_gt]((uint8_t *)p[0], in[1], in[2], n);
+                V(QUESTIONS)[j->i[1] - FIRST_QUESTION]((uint8_t *)p[0], in[1], in[2], n);
             else if (!direct[0] && j->i[1] == POINTWISE_copy)
                 V(store)(p[0], stride[0][nd - 1], in[1], n, (int)j->i[2]);
             else {
