@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from turnout.func import grad, vmap
 import turnout
 from outcomes import refused
 from turnout.errors import ShapeError
+from turnout_aten import operators as aten
+from turnout_aten.declarations.tables import GENERATED, SEEDED, standard
 
 REFUSED = (
     "aten::{0}: inside vmap it must be known whether all examples share the random numbers\n"
@@ -130,3 +133,54 @@ def test_multinomial_draws_by_each_row_of_each_example(randomness: str, replacem
     for wrong in (turnout.ones(3), turnout.ones(3, 2, 2, 2)):  # examples of 0 and of 3 dims
         text = refused(ShapeError, vmap(lambda w: turnout.multinomial(w, 1), randomness="different"), wrong)
         assert text == f"multinomial: probabilities must have 1 or 2 dimensions, got shape {list(wrong.shape[1:])}"
+
+
+# ---- which operators draw
+
+
+def in_code(code: CodeType) -> set[str]:
+    return {*code.co_names}.union(*[in_code(each) for each in code.co_consts if isinstance(each, CodeType)])
+
+
+def named(function: Any, met: dict[Any, set[str]]) -> set[str]:
+    """What the code of a function names, and that of the functions of Turnout that it calls."""
+    function = getattr(function, "__wrapped__", function)
+    if not isinstance(function, FunctionType) or function in met:
+        return set()
+    names = met[function] = in_code(function.__code__)
+    around = function.__globals__
+    modules = [vars(held) for held in map(around.get, names) if isinstance(held, ModuleType) and held is not aten]
+    called = [room.get(name) for room in (around, *modules) for name in names]
+    called += [cell.cell_contents for cell in function.__closure__ or ()]
+    ours = [each for each in called if str(getattr(each, "__module__", "")).startswith(("turnout", __name__))]
+    return names.union(*[named(each, met) for each in ours])
+
+
+def drawing(kernels: dict[str, list[Any]]) -> set[str]:
+    """Those of some operators of which a kernel reserves random words, by itself or by calls of others of them."""
+    names = {name: set().union(*[named(each, {}) for each in functions]) for name, functions in kernels.items()}
+    operators = {each: standard().find(each) for each in set().union(*names.values())}
+    found, more = set(), {"reserve"}
+    while more:
+        asked = more | {each for each, op in operators.items() if op is not None and op.qualified_name in found | more}
+        more = {name for name, called in names.items() if called & asked} - found
+        found |= more
+    return found
+
+
+def noisy(x: turnout.Tensor) -> turnout.Tensor:
+    return aten.add__Tensor(x, shifted(x))
+
+
+def shifted(x: turnout.Tensor) -> turnout.Tensor:
+    return aten.rand_like(x)
+
+
+def test_the_operators_whose_kernels_draw_are_those_with_the_tag() -> None:
+    turnout.zeros(1).add(1)
+    packets = [getattr(turnout.ops.aten, name) for name in dir(turnout.ops.aten)]
+    operators = {op.qualified_name: op for packet in packets for op in (getattr(packet, each) for each in packet.overloads())}
+    kernels = {name: [each.fn for held in op.kernels.values() for each in held] for name, op in operators.items()}
+    found = drawing(kernels | {"noisy": [noisy], "plain": [in_code]})
+    assert found == {"noisy"} | {name for name, op in operators.items() if SEEDED in op.tags and GENERATED not in op.tags}
+    assert "aten::native_dropout" in found  # by calls alone

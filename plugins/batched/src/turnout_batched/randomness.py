@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
     from turnout_batched.levels import Level
 
-# Operators without the tag whose kernels call some with it, below keys that must not see what those return.
-_DRAWING = frozenset({"aten::native_dropout"})
 # Operators whose first argument is a row of numbers for each result, or a matrix of such rows.
 _ROWS = frozenset({"aten::multinomial"})
 _OUTSIDE = StateChange(drops=MODE, excludes=MODE)
@@ -34,7 +32,7 @@ _OUTSIDE = StateChange(drops=MODE, excludes=MODE)
 
 def specialize(op: Operator) -> Any:
     """The kernel of one operator at BatchedMode; FALLTHROUGH for those that draw no random numbers."""
-    if SEEDED not in op.tags and op.qualified_name not in _DRAWING:
+    if SEEDED not in op.tags:
         return FALLTHROUGH
     return Kernel(_drawing(op), INTERNAL, label=f"randomness of {op.qualified_name}")
 
