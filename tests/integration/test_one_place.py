@@ -253,6 +253,10 @@ DECIDED = {
         r'|"\w+" (?:not )?in (?:\w+\.)+tags\b'),
         ["plugins/aten/src/turnout_aten/declarations/tables.py"],
     ),
+    "which operators resize": (  # where an error names one
+        r'"(?:aten::)?resize_(?:as_)?"',
+        ["plugins/aten/src/turnout_aten/composites/copies.py"],
+    ),
     "whether an operator takes or gives tensors": (
         r'\.type\)\.startswith\("Tensor"\)|\bany\((\w)\.type\.is_tensor_like for \1 in [\w.]+\)',
         ["core/src/turnout/schema/model.py"],

@@ -136,6 +136,7 @@ IMPERATIVE = (
         (lambda x: x.nonzero(), "aten::nonzero: the shape of its result depends on values, which vmap cannot give for each example"),
         (lambda x: x[x > 2], "index: the shape of its result depends on values, which vmap cannot give for each example"),
         (lambda x: x.resize_(4), "aten::resize_: the memory of all examples would change its size, which vmap cannot give for each example"),
+        (lambda x: x.resize_as_(x), "aten::resize_as_: the memory of all examples would change its size, which vmap cannot give for each example"),
     ],
 )  # fmt: skip
 def test_what_needs_one_value_is_refused(function: Any, text: str) -> None:

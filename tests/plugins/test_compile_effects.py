@@ -297,6 +297,14 @@ def resizes(x: Any) -> Any:
     return (x * 2).resize_(2)
 
 
+def takes_a_shape(x: Any) -> Any:
+    return (x * 2).resize_as_(x[:2])
+
+
+def stored(x: Any) -> Any:
+    return x * 2, x.storage is None
+
+
 def versions(x: Any) -> Any:
     return x * 2, x.version()
 
@@ -334,7 +342,9 @@ def mode(x: Any, y: Any, count: int) -> Any:
         (detects, mode, "the call uses detect_anomaly(), which"),
         (counts, lambda x, y, count: x._version, "the call uses increment_version(), which"),
         (resizes, lambda x, y, count: y.tolist(), "the call uses aten::resize_, which"),
+        (takes_a_shape, lambda x, y, count: y.tolist(), "the call uses aten::resize_as_, which"),
         (versions, lambda x, y, count: y[1], "the function names version, which"),
+        (stored, lambda x, y, count: y[1], "the function names storage, which"),
         (explains, lambda x, y, count: y[1], "the function names explain, which"),
     ],
 )

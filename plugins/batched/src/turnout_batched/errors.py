@@ -38,6 +38,7 @@ def escaped(num: int) -> str:
 
 
 NOT_BATCHED = key_included("Batched", "without a batched tensor", "turnout.vmap")
+RESIZED = "the memory of all examples would change its size"
 
 
 def no_value(what: str) -> str:

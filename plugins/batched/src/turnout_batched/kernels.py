@@ -22,7 +22,7 @@ from turnout.state import StateChange, in_effect
 from turnout_aten import operators as aten
 from turnout_aten.declarations.signatures import functional_of, tensor_options
 from turnout_aten.declarations.standard import written_in_operators
-from turnout_aten.declarations.tables import DYNAMIC_SHAPE, GENERATED, INPLACE_VIEW
+from turnout_aten.declarations.tables import DYNAMIC_SHAPE, GENERATED, INPLACE_VIEW, RESIZES
 from turnout_aten.errors.transforms import DEPENDS_ON_VALUES
 from turnout_aten.tensor.levels import GRAD, LEVELS, SHARED
 from turnout_aten.tensor.tensor import Tensor
@@ -106,6 +106,8 @@ def decide(op: Operator) -> tuple[Call, str]:
     name = op.qualified_name.removeprefix("aten::")
     if name in REFUSED:
         return _refuse(op, REFUSED[name]), "refusal"
+    if RESIZES in op.tags:
+        return _refuse(op, errors.RESIZED), "refusal"
     rule = _rule(op)
     if rule is not None:
         return by_rule(op, _ready(rule, op)), "batching rule"

@@ -179,7 +179,6 @@ DECOMPOSED: dict[str, Any] = {
 # operator -> why it cannot be done for each example
 REFUSED: dict[str, str] = {
     "_local_scalar_dense": "one number is asked for",
-    **dict.fromkeys(("resize_", "resize_as_"), "the memory of all examples would change its size"),
     "as_strided_": "an example has no memory of its own",
 }
 # fmt: on

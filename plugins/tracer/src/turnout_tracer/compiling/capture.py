@@ -14,7 +14,7 @@ from turnout.explanation.user_frames import user_frame
 from turnout.guards import during
 from turnout.operators.values import tensors_in
 from turnout.state import in_effect
-from turnout_aten.declarations.tables import DATA_DEPENDENT, DYNAMIC_SHAPE
+from turnout_aten.declarations.tables import DATA_DEPENDENT, DYNAMIC_SHAPE, RESIZES
 from turnout_aten.shapes.indexing import MASK_DTYPES
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.reads import told_of_reads
@@ -116,7 +116,7 @@ class Capture(Recording):
         """Add a call that ran."""
         if DATA_DEPENDENT in op.tags or (DYNAMIC_SHAPE in op.tags and _is_dynamic(op, args)):
             self.refuse(errors.read(op.qualified_name) if DATA_DEPENDENT in op.tags else errors.dynamic(op.qualified_name))
-        elif op.name in RESIZES:
+        elif RESIZES in op.tags:
             self.refuse(errors.effect(op.qualified_name))
         elif any(type(each) not in (Tensor, Generator) for each in tensors_in(args)):
             self.refuse(errors.HIDDEN_TENSOR)
@@ -144,10 +144,6 @@ ABOUT_SHAPES = frozenset(
     ("is_floating_point", "is_complex", "is_signed", "is_same_size", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
      "sym_is_contiguous", "_assert_tensor_metadata")
 )  # fmt: skip
-
-
-# Operators that give a tensor other memory.
-RESIZES = frozenset(("resize_", "resize_as_"))
 
 
 def _is_dynamic(op: Operator, args: tuple[Any, ...]) -> bool:
