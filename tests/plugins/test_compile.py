@@ -284,6 +284,8 @@ EAGER: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (lambda x: turnout.tensor(x.numpy()), (W,), "the call takes values out of a tensor: numpy(), at "),
     (lambda x: (x, repr(x)), (W,), "the call takes values out of a tensor: repr(), at "),
     (lambda x: x[x > 2], (W,), "aten::index.Tensor: the shape of the result depends on values, at "),
+    (lambda x: x.where()[0], (W,), "the graph: the shape of the result depends on values"),  # of composites no tag says it
+    (lambda x: x.repeat_interleave(x.long()), (W,), "the graph: the shape of the result depends on values"),
     *(
         (function, (W,), f"the function names {name}, which reads or changes what a signature does not see")
         for function, name in ((prints, "print()"), (of_the_clock, "datetime"), (of_a_file, "exists"))

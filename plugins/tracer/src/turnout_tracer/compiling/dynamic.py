@@ -196,7 +196,7 @@ class General:
         self._lowered = Lowered(walk, record, found, name, frozenset(at), sizes)
         assert self._lowered.sizes is not None
         self.sizes = self._lowered.sizes
-        if self.sizes.births or None in self.sizes.inputs[: len(self._lowered.bases)]:
+        if None in self.sizes.inputs[: len(self._lowered.bases)]:
             raise NotLoweredError(errors.dynamic("the graph"))
         self.guards = "; ".join(map(str, self.sizes.assumptions))
         self._programs: dict[tuple[int, ...], Program] = {}

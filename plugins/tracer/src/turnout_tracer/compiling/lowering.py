@@ -94,6 +94,8 @@ class Lowered:
             traced = trace(turnout.func.functionalize(program))(*fakes, *copies)
         if traced.constants:
             raise NotLoweredError(errors.HIDDEN_TENSOR)
+        if traced.sizes is not None and traced.sizes.births:
+            raise NotLoweredError(errors.dynamic("the graph"))  # by a composite, of which no tag says it
         self.examples = fakes
         self.sizes = None
         if sizes is not None and traced.sizes is not None:
