@@ -46,7 +46,8 @@ NOT_OURS = {
     "TORCH_LIBRARY": "PyTorch", "_make_wrapper_subclass": "PyTorch", "dynamic_shapes": "PyTorch", "record_stream": "PyTorch",
     "run_decompositions": "PyTorch", "while_loop": "PyTorch", "u0": "a symbol, as PyTorch calls the first",
     "ElementwiseKernel": "CuPy", "RawKernel": "CuPy", "name_expressions": "CuPy", "jax_enable_x64": "JAX",
-    "add.reduceat": "NumPy", "log_path": "the sanitizers", "FP_CONTRACT": "OpenCL", "python3.11-dbg": "Debian", "pypi": "an environment of GitHub",
+    "log_path": "the sanitizers", "add.reduceat": "NumPy",
+    "FP_CONTRACT": "OpenCL", "python3.11-dbg": "Debian", "pypi": "an environment of GitHub",
     "backend-path": "pyproject.toml", "package-data": "pyproject.toml", "cp311-abi3": "the name of a wheel",
     "turnout.ad": "what one types before the tab key",
 }  # fmt: skip
