@@ -725,3 +725,21 @@ def test_what_a_tensor_tells_may_be_asked_for_under_another_name(asks: Any, numb
         table = turnout.zeros(rows, 4)
         for x in (table[0:4], table[0:5], table[3:7], turnout.zeros(4, 4), turnout.zeros(4, 4).add_(0)):
             assert turnout.equal(compiled(x), function(x))
+
+
+class Memory:
+    """An object of the program with a field that has the name of one of tensors."""
+
+    def __init__(self) -> None:
+        self.storage = [1.0, 2.0]
+
+
+def test_fields_of_tensors_are_refused_but_where_objects_of_the_program_have_them_too() -> None:
+    memory = Memory()
+    of_the_program = turnout.compile(lambda x: x * memory.storage[1], engine="eager", strict=True)
+    assert of_the_program(turnout.ones(2)).tolist() == [2.0, 2.0]
+    memory.storage = [1.0, 3.0]
+    assert of_the_program(turnout.ones(2)).tolist() == [3.0, 3.0]
+    for of_tensors in (lambda x: x + (x.storage is None), lambda x: x + (lambda: x.storage is None)()):
+        with pytest.raises(compiler.CompileError, match="storage"):
+            turnout.compile(of_tensors, engine="eager", strict=True)(turnout.ones(2))

@@ -70,6 +70,7 @@ class Reach(NamedTuple):
     modules: tuple[tuple[int, str], ...]  # how many packages up, and the name from there
     names: frozenset[str]
     outside: tuple[str, ...]  # those that read or change what a signature does not see
+    fields: frozenset[str]  # those of tensors' fields that it takes from something
 
 
 def reach_of(code: CodeType) -> Reach:
@@ -78,7 +79,7 @@ def reach_of(code: CodeType) -> Reach:
     modules: dict[tuple[int, str], None] = {}
     loaded: list[object] = [0, 0]
     names = set(code.co_names)
-    taken: set[str] = set()
+    fields: set[str] = set()
     for instruction in dis.get_instructions(code):
         if instruction.opname in _GLOBAL:
             found[instruction.argval] = None
@@ -87,7 +88,7 @@ def reach_of(code: CodeType) -> Reach:
         elif instruction.opname == "MATCH_CLASS":
             names.add("__match_args__")
         elif instruction.opname == "LOAD_ATTR" and not (_TELLS_CALLS and (instruction.arg or 0) & 1):
-            taken.add(instruction.argval)
+            fields.add(instruction.argval)
         if instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):  # before an import: the level, and what is taken
             loaded.append(instruction.argval)
     for constant in code.co_consts:
@@ -96,10 +97,11 @@ def reach_of(code: CodeType) -> Reach:
             found |= dict.fromkeys(inner.globals)
             modules |= dict.fromkeys(inner.modules)
             names |= inner.names
+            fields |= inner.fields
         else:
             names |= _words(constant)  # getattr(x, "scale")
-    outside = sorted((OUTSIDE_NAMES & names) | (FIELDS & taken))
-    return Reach(code, tuple(found), tuple(modules), frozenset(names), tuple(outside))
+    outside = tuple(sorted(OUTSIDE_NAMES & names))
+    return Reach(code, tuple(found), tuple(modules), frozenset(names), outside, FIELDS & fields)
 
 
 class Code:

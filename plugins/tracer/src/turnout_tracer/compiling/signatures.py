@@ -46,6 +46,7 @@ from turnout_tracer.compiling.guards import Lines, is_odd, parts_of, shared
 from turnout_tracer.compiling.reach import (
     CALLED,
     COMPUTED,
+    FIELDS,
     FILES,
     OUTSIDE_FUNCTIONS,
     OUTSIDE_NAMES,
@@ -132,6 +133,8 @@ class Walk:
                 self._refuse(errors.TOO_DEEP)
             if before == (len(code.names), code.computed):
                 break
+        for name in sorted(self._fields - self._own):
+            self._refuse(errors.outside_world(name))
         self.main = len(self.tensors)
         self.main_key = tuple(self._parts)
         self.seeds = [initial_seed(), *[each.initial_seed() for each in self.generators]]
@@ -159,6 +162,9 @@ class Walk:
         self._seen: dict[Any, tuple[int, str]] = {}
         self._called: list[str] = []  # what a guard calls the tensors
         self._drawn: list[str] = []  # and the generators
+        # Which fields the code takes that tensors have, and which of these names objects of the program have: theirs are meant.
+        self._fields: set[str] = set()
+        self._own: set[str] = set()
         self.arrays: list[Any] = []  # NumPy's
 
     # ---- the key
@@ -380,6 +386,7 @@ class Walk:
                 self._refuse(errors.outside_world(value.__name__))
         else:
             reach = self._code.of(value.__code__)
+            self._fields |= reach.fields
             for name in reach.outside:
                 self._refuse(errors.outside_world(name))
             for level, name in reach.modules:
@@ -425,6 +432,7 @@ class Walk:
         held = getattr(value, "__dict__", None)
         held_at = self.lines.dict_of(at, held)
         if type(held) is dict:
+            self._own |= FIELDS & held.keys()
             for name, each in list(held.items()):
                 used = name in self._code.names
                 if used or all_names or self._code.computed:
@@ -677,6 +685,7 @@ class Walk:
         for base in kind.__mro__:
             for name, slot in list(vars(base).items()):  # a private name is there as code names it
                 if isinstance(slot, MemberDescriptorType) and (name in names or library or computed):
+                    self._own |= FIELDS & {name}
                     self._add(name, place)
                     get = f"{self.lines.constant(slot)}.__get__({at})"
                     try:
