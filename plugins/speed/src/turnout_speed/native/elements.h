@@ -267,7 +267,8 @@ static Outcome fill_where_run(Face *face, PyObject *ks, PyObject *const *args, P
 /* Another handle on the same array, in the same storage. Both are held, for Python makes the storage. */
 static Outcome alias_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
-    PyObject *array = n == 1 ? Py_XNewRef(numpy_of(args[0])) : NULL, *device = array == NULL ? NULL : Py_XNewRef(SLOT(args[0], AT_DEVICE));
+    PyObject *array = n == 1 ? Py_XNewRef(numpy_of(args[0])) : NULL;
+    PyObject *device = array == NULL ? NULL : Py_XNewRef(SLOT(args[0], AT_DEVICE));
     PyObject *keys = device == NULL ? NULL : keys_of_views(device), *storage = keys == NULL ? NULL : storage_of(args[0]);
     PyObject *offset = storage == NULL ? NULL : Py_XNewRef(SLOT(args[0], AT_OFFSET));
     if (offset != NULL && SLOT(args[0], AT_ARRAY) == array && (*result = wrap(Py_NewRef(array), keys, device)) != NULL) {
@@ -293,8 +294,8 @@ static const char *const ELEMENTS[] = {
 static PyObject *make_element_kernel(PyObject *module, PyObject *args)
 {
     static const Run runs[] = {
-        [ALIASES] = alias_run, [COPIES] = copy_into_run, [READS] = number_run, [COUNTS] = count_run, [SPACES] = space_run, [IDENTITIES] = identity_run,
-        [FILLS_WHERE] = fill_where_run,
+        [ALIASES] = alias_run, [COPIES] = copy_into_run, [READS] = number_run, [COUNTS] = count_run, [SPACES] = space_run,
+        [IDENTITIES] = identity_run, [FILLS_WHERE] = fill_where_run,
     };
     PyObject *function;
     const char *word;
