@@ -37,7 +37,7 @@ def cpu() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-# glibc keeps what was freed: hundreds of megabytes, to which the next large test adds its own.
+# glibc keeps what was freed, and the next large test adds its own.
 GIVE_BACK = getattr(ctypes.CDLL(None), "malloc_trim", None)
 CPU = [cpu()]  # what it was at the end of the collection, or of the last phase of a test
 
