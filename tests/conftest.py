@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -190,6 +192,15 @@ def needed_device(request: pytest.FixtureRequest) -> None:
     name = getattr(request.module, "NEEDS_DEVICE", "")
     if name:
         request.getfixturevalue("need_device")(name)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Say after failures that compiled or generated files are older than their sources. `make test` would have made them."""
+    question = ["make", "-q", ".venv/.stamp-generated"]
+    if not exitstatus or not shutil.which("make"):
+        return
+    if subprocess.run(question, cwd=ROOT, capture_output=True, check=False).returncode == 1:
+        terminalreporter.write_line("compiled or generated files are older than their sources: run `make setup` first")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
