@@ -391,6 +391,8 @@ def test_types_of_an_extension_module_have_its_names_and_the_parameters_of_its_t
     texts = {name: getattr(getattr(module, name), "__text_signature__", None) for name in typed}
     said = {name: re.findall(r"\w+", text) for name, text in texts.items() if text}
     assert {name: typed[name] for name in said} == said
+    sources = "".join(each.read_text("utf-8") for each in path.parent.rglob("*.[ch]"))
+    assert not re.findall(r'METH_(?:O|NOARGS),\s+"(?!\w+\()', sources), "Python 3.13 gives a text without parameters its own"
 
 
 def test_each_extension_module_has_types() -> None:

@@ -223,7 +223,7 @@ static PyMethodDef functions[] = {
     {"keeper", make_keeper, METH_O, "keeper(lock)\n--\n\nWhat makes a gradient the first one of its leaf."},
     {"add_formula", add_formula, METH_VARARGS, "Say what the nodes of a class compute."},
     {"call_operators", call_operators, METH_VARARGS, "Call operators and packets without a frame of their own, where a call is finished here."},
-    {"call_handles", call_handles, METH_O, "Call what an operator calls where a handle is called."},
+    {"call_handles", call_handles, METH_O, "call_handles(handle)\n--\n\nCall what an operator calls where a handle is called."},
     {"swept", swept, METH_NOARGS, "swept()\n--\n\nHow many nodes of backward passes were finished here."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},

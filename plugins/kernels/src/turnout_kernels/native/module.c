@@ -477,7 +477,8 @@ static PyObject *instructions(PyObject *self, PyObject *name)
 static PyMethodDef methods[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, "Call a kernel; see the head of the module."},
     {"row", row, METH_VARARGS, "A row that looks at few contiguous floats itself, and leaves any other call to a function."},
-    {"instructions", instructions, METH_O, "Choose instructions: '' (the best), 'generic', 'avx2' or 'avx512'. Returns the name."},
+    {"instructions", instructions, METH_O,
+     "instructions(name)\n--\n\nChoose instructions: '' (the best), 'generic', 'avx2' or 'avx512'. Returns the name."},
     {NULL, NULL, 0, NULL},
 };
 
