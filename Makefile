@@ -20,8 +20,8 @@ PIP    := $(PY) -m pip --disable-pip-version-check
 # The build of core lists the public names of all plugins, which the build of plugins/aten makes: that goes first.
 LOCAL  := plugins/aten core $(filter-out plugins/aten,$(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml)))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
-# What the builds make files of, the declarations apart; not the header that they make, for that would ask for another set-up.
-SOURCES := setup.cfg $(filter-out %/native/expressions.h,$(wildcard */setup.py */*/setup.py */*/src/*/plugin.toml plugins/*/src/*/*.c plugins/*/src/*/native/* plugins/arrays/src/turnout_arrays/expressions.*))
+# What is compiled, and what says how; not the header that they make, for that would ask for another set-up.
+SOURCES := setup.cfg $(filter-out %/native/expressions.h,$(wildcard setup.py */setup.py */*/setup.py */*/src/*/plugin.toml plugins/*/src/*/*.c plugins/*/src/*/native/* plugins/arrays/src/turnout_arrays/expressions.*))
 EXTRAS_plugins/aten := [yaml]
 EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/dask := [distributed,zarr]
@@ -71,8 +71,9 @@ $(PY):
 	@.venv/bin/pyright --version > /dev/null  # its first run downloads it, which no test should do
 	@touch $@
 
-# Installing builds what is generated; this does it again after a change of what it is made from.
-.venv/.stamp-generated: .venv/.stamp-install $(wildcard plugins/*/src/*/generation/*.py plugins/aten/src/turnout_aten/shapes/*.py plugins/*/src/*/declarations/*.yaml plugins/*/src/*/declarations/docs/*.yaml)
+# Installing builds what is generated. This does it again, which is quick, after any change of code that it may be made of or by.
+CODE := $(shell find core/src plugins/*/src tools/*/src -name generated -prune -o \( -name '*.py' -o -name '*.yaml' \) -print)
+.venv/.stamp-generated: .venv/.stamp-install $(filter-out %/known_packages.py,$(CODE))
 	$(MAKE) codegen
 	@touch $@
 

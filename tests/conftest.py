@@ -195,12 +195,12 @@ def needed_device(request: pytest.FixtureRequest) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
-    """Say after failures that compiled or generated files are older than their sources. `make test` would have made them."""
-    question = ["make", "-q", ".venv/.stamp-generated"]
+    """Say after failures that compiled modules are older than their sources. `make test` would have compiled them."""
+    question = ["make", "-q", ".venv/.stamp-install"]
     if not exitstatus or not shutil.which("make"):
         return
     if subprocess.run(question, cwd=ROOT, capture_output=True, check=False).returncode == 1:
-        terminalreporter.write_line("compiled or generated files are older than their sources: run `make setup` first")
+        terminalreporter.write_line("compiled modules are older than their sources: run `make setup` first")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

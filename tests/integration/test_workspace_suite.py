@@ -79,7 +79,7 @@ def test_a_run_says_what_it_takes_how_far_it_is_and_how_to_repeat_a_failure(tmp_
         "    assert len(pytestconfig.pluginmanager.getplugin('terminalreporter').stats) <= 1, 'a worker keeps reports'\n"
         "    if n == 3:\n        pytest.skip('no reason at all')\n    time.sleep(0.05)\n    assert n != 7\n"
     )
-    (tmp_path / "Makefile").write_text(".venv/.stamp-generated:\n\ttouch $@\n")
+    (tmp_path / "Makefile").write_text(".venv/.stamp-install:\n\ttouch $@\n")
     options = ["-q", "-n", "2", "-o", "console_output_style=classic", "-p", "no:cacheprovider", "--record-seconds"]
     command = [sys.executable, "-m", "pytest", *options]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -90,7 +90,7 @@ def test_a_run_says_what_it_takes_how_far_it_is_and_how_to_repeat_a_failure(tmp_
         r"100 %  40 of 40 tests, \d+:\d\d gone, about 0:00 left, 1 FAILED",
         r"skipped: 1, no reason at all",
         r"\.venv/bin/python -m pytest 'tests/core/test_numbers\.py::test_all\[7\]'",
-        r"compiled or generated files are older than their sources: run `make setup` first",
+        r"compiled modules are older than their sources: run `make setup` first",
         r"\d+ s of CPU time in tests; peak memory in GiB: gw0 \d\.\d\d, gw1 \d\.\d\d, this process \d\.\d\d",
     ):
         assert re.search(f"^{line}$", said, re.MULTILINE), (line, said)
