@@ -16,6 +16,7 @@ import pytest
 import turnout
 from turnout import export
 from turnout.errors import DeviceError
+from turnout_export import archive, arguments, translation
 
 torch = pytest.importorskip("torch")
 
@@ -30,6 +31,18 @@ def _models() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_numbers_of_the_schema_are_those_of_pytorch() -> None:
+    from torch._export.serde import schema, serialize
+
+    def named(numbers: dict[int, Any]) -> dict[int, str]:
+        return {number: str(value).removeprefix("torch.") for number, value in numbers.items()}
+
+    assert named(serialize._SERIALIZE_TO_TORCH_DTYPE) == archive.DTYPES
+    assert named(serialize._SERIALIZE_TO_TORCH_MEMORY_FORMAT) == arguments.MEMORY_FORMATS
+    assert serialize._TORCH_TO_SERIALIZE_LAYOUT[torch.strided].value == archive.STRIDED
+    assert schema.SCHEMA_VERSION == translation.SCHEMA
 
 
 MODELS = _models()

@@ -43,6 +43,7 @@ def test_numbers_have_64_bits_and_other_users_of_jax_have_what_they_had() -> Non
     x = turnout.arange(3, device="jax") + (1 << 40)
     wide = turnout.ones(3, dtype=turnout.float64, device="jax") * 1e300
     assert (x.dtype, str(x.array.value().dtype), x.tolist()[1]) == (turnout.int64, "int64", (1 << 40) + 1)
+    assert (x.double() + 1).long().tolist()[1] == (1 << 40) + 2
     assert (wide.sum().item(), (wide + 1e-3).dtype) == (3e300, turnout.float64)
     assert theirs() == before
     assert not jax.config.jax_enable_x64

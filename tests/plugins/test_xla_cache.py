@@ -8,11 +8,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+import turnout
 
 NEEDS_DEVICE = "jax"
 PROGRAM = """
@@ -118,28 +120,38 @@ def test_a_folder_that_others_may_fill_is_refused(what: str, tmp_path: Path, mon
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     why = spoilt(what)(tmp_path)
-    undo: list[Any] = []
-    with pytest.warns(UserWarning, match=rf"^plugin.jax.cache: compiled programs are not kept: {re.escape(why)}$"):
-        cache.use(SimpleNamespace(on_undo=undo.append))  # type: ignore[arg-type]
-    assert (undo, jax.config.jax_compilation_cache_dir) == ([], None)
+    said = rf"^plugin.jax.cache: compiled programs are not kept: {re.escape(why)}$"
+    with ExitStack() as until:
+        with pytest.warns(UserWarning, match=said):
+            cache.use(until)
+        assert jax.config.jax_compilation_cache_dir is None
 
 
-def test_deactivation_gives_jax_its_settings_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jax_has_its_settings_back_when_the_option_is_off_again_and_after_deactivation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import jax
-
-    from turnout_jax import cache
 
     def settings() -> tuple[Any, ...]:
         return jax.config.jax_compilation_cache_dir, jax.config.jax_persistent_cache_min_compile_time_secs
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    undo: list[Any] = []
-    before = settings()
-    cache.use(SimpleNamespace(on_undo=undo.append))  # type: ignore[arg-type]
-    assert settings() == (str(tmp_path / "turnout" / "xla"), 0.0)
-    undo.pop()()
-    assert settings() == before == (None, 1.0)
-    monkeypatch.setenv("XDG_CACHE_HOME", "")
-    monkeypatch.setenv("HOME", "relative")
-    with pytest.warns(UserWarning, match=r"compiled programs are not kept: the user has no home folder$"):
-        cache.use(SimpleNamespace(on_undo=undo.append))  # type: ignore[arg-type]
+    before, kept = settings(), (str(tmp_path / "turnout" / "xla"), 0.0)
+    assert before == (None, 1.0)
+    turnout.ones(1, device="jax")
+    try:
+        for on, expected in ((True, kept), (True, kept), (False, before), (True, kept)):
+            turnout.config.set({"plugin.jax.cache": on})
+            assert settings() == expected
+        turnout.plugins.deactivate("jax")
+        assert settings() == before
+        turnout.ones(1, device="jax")
+        assert settings() == kept
+        monkeypatch.setenv("XDG_CACHE_HOME", "")
+        monkeypatch.setenv("HOME", "relative")
+        turnout.config.set({"plugin.jax.cache": False})
+        with pytest.warns(UserWarning, match=r"compiled programs are not kept: the user has no home folder$"):
+            turnout.config.set({"plugin.jax.cache": True})
+        assert settings() == before
+    finally:
+        turnout.config.unset("plugin.jax.cache")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import wraps
+from inspect import isfunction
 from typing import Any
 
 import jax
@@ -147,8 +148,8 @@ class JaxBackend(FunctionalArrayBackend):
         value = array.value()
         return super().item(array) if isinstance(value, self.traced) else value.item()
 
-    for _name in (
-        "converted", "reshaped", "permuted", "sliced", "assigned", "repeated", "gathered", "scattered",
-        "reinterpreted", "ramp", "random_bits",
-    ):  # fmt: skip
-        locals()[_name] = wide(getattr(FunctionalArrayBackend, _name))
+    # Whatever else computes has 64-bit numbers, too; the rest of the base class asks, or is called by these.
+    _ASKS = frozenset(("check_dtype", "dtype_of_value", "frozen", "element_positions", "adopt", "kernel_context"))
+    for _name, _method in vars(FunctionalArrayBackend).items():
+        if isfunction(_method) and _name not in _ASKS and _name not in locals():
+            locals()[_name] = wide(_method)

@@ -17,13 +17,13 @@ from jax.experimental.compilation_cache import compilation_cache
 from turnout_aten.files import cache_path, is_ours
 
 if TYPE_CHECKING:
-    from turnout.registry import Registrations
+    from contextlib import ExitStack
 
 _LEAST_SECONDS = "jax_persistent_cache_min_compile_time_secs"  # JAX's setting: programs that compile faster are not kept
 
 
-def use(library: Registrations) -> None:
-    """Let JAX keep programs until the plugin is deactivated. A folder that the program has named to JAX stays the one."""
+def use(until: ExitStack) -> None:
+    """Let JAX keep programs until `until` is closed. A folder that the program has named to JAX stays the one."""
     if jax.config.jax_compilation_cache_dir:
         return
     path = cache_path("xla")
@@ -40,7 +40,7 @@ def use(library: Registrations) -> None:
         jax.config.update(_LEAST_SECONDS, before)
         compilation_cache.reset_cache()
 
-    library.on_undo(leave)
+    until.callback(leave)
 
 
 def _unfit(path: Path) -> str:
