@@ -116,6 +116,26 @@ for kind, text in kinds.items():
 """
 
 
+# Crashes CPython 3.12.1 and 3.13.0, which let go of a function that there was no memory for.
+PLAIN = """
+import _testcapi
+
+def f(x=1):
+    def inner():
+        return x
+    return [inner() for _ in range(3)]
+
+for at in range(1, 50):
+    try:
+        _testcapi.set_nomemory(at, at + 1)
+        f()
+    except MemoryError:
+        pass
+    finally:
+        _testcapi.remove_mem_hooks()
+"""
+
+
 def wrong_after(step: int) -> list[list[object]]:
     """What is wrong after calls of all kinds, of which every `step`th allocation fails, and where the interpreter crashed."""
     found: list[list[object]] = []
@@ -138,4 +158,6 @@ def wrong_after(step: int) -> list[list[object]]:
 
 @pytest.mark.parametrize("step", [1, 100])
 def test_state_is_as_before_whichever_allocation_fails(step: int) -> None:
+    if subprocess.run([sys.executable, "-c", PLAIN], check=False).returncode < 0:
+        pytest.skip("this Python crashes in plain functions when there is no memory for one")
     assert wrong_after(step) == []
