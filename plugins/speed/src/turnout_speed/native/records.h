@@ -34,7 +34,7 @@ static PyObject *saved_geometry(PyObject *tensor)
     PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
     npy_intp strides[DIMS], item;
     PyObject *offset = SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET);
-    if (array == NULL || !PyArray_CheckExact(array) || PyArray_NDIM(array) > DIMS || offset == NULL)
+    if (array == NULL || !PyArray_CheckExact(array) || offset == NULL)
         return NULL;
     Py_INCREF(array); /* both may be replaced by what a collection finalises */
     Py_INCREF(offset);

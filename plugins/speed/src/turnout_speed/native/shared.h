@@ -11,7 +11,7 @@
 #include "names.h"
 #include "one_interpreter.h"
 
-#define DIMS 32
+#define DIMS NPY_MAXDIMS /* so whatever an array has fits */
 #define MOST 12 /* arguments of an operator; one with more keeps its Python function */
 
 /* Set once by each module's `configure`. */

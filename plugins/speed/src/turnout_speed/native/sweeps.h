@@ -96,7 +96,7 @@ static Outcome sum_to(PyObject *grad, PyObject *shape, PyObject *sum, PyObject *
     PyArrayObject *array = array_of(grad);
     npy_intp wanted[DIMS], lengths[DIMS];
     int n = PyTuple_CheckExact(shape) ? numbers_of(shape, wanted, DIMS) : -1, leading;
-    if (array == NULL || n < 0 || PyArray_NDIM(array) > DIMS || (leading = PyArray_NDIM(array) - n) < 0)
+    if (array == NULL || n < 0 || (leading = PyArray_NDIM(array) - n) < 0)
         return decline_after_error();
     memcpy(lengths, PyArray_DIMS(array), PyArray_NDIM(array) * sizeof *lengths);
     *result = Py_NewRef(grad);
@@ -661,7 +661,7 @@ static PyObject *plain_root(PyObject *module, PyObject *const *args, Py_ssize_t 
     PyArrayObject *array = array_of(tensor), *one;
     PyObject *device, *keys, *made = NULL, *root = NULL, *edge;
     int overflow;
-    if (array == NULL || PyArray_SIZE(array) != 1 || PyArray_DESCR(array)->kind != 'f' || PyArray_NDIM(array) > DIMS
+    if (array == NULL || PyArray_SIZE(array) != 1 || PyArray_DESCR(array)->kind != 'f'
         || SLOT(tensor, AT_VIEW_OF) != Py_None || SLOT(tensor, AT_NODE) == NULL || SLOT(tensor, AT_GMASK) == NULL
         || !PyLong_CheckExact(args[1]) || !(PyLong_AsLongLongAndOverflow(SLOT(tensor, AT_GMASK), &overflow) & PyLong_AsLongLong(args[1])))
         Py_RETURN_NONE;
