@@ -24,9 +24,6 @@ NUMBERS = {
     "parts of the work of a kernel": [
         (f"{KERNELS}/native.py", r"^MOST_PARTS = (.+)$"), (f"{KERNELS}/native/module.c", r"#define MOST_PARTS (\d+)"),
     ],
-    "dims of an array in a kernel": [
-        (f"{KERNELS}/native.py", r"^MAX_DIMS = (.+)$"), (f"{KERNELS}/native/job.h", r"#define MAX_DIMS (\d+)"),
-    ],
     "arrays of a kernel": [
         (f"{KERNELS}/native.py", r"^MAX_ARRAYS = (.+)$"), (f"{KERNELS}/native/job.h", r"#define MAX_ARRAYS (\d+)"),
     ],

@@ -15,14 +15,14 @@ import numpy as np
 from turnout_aten.kernels.rows import Move, Row, Sizes
 from turnout_kernels.few import compiled
 from turnout_kernels.layouts import MOVED_SIZES, row_major
-from turnout_kernels.native import CODES, FEW, FLOATS, MAX_ARRAYS, MAX_DIMS, buffer, parts_of, run, whole
+from turnout_kernels.native import CODES, FEW, FLOATS, MAX_ARRAYS, buffer, parts_of, run, whole
 from turnout_kernels.pointwise import SMALL, apply
 
 
 def _movable(*arrays: Any) -> bool:
     """Whether all are contiguous, of one dtype, with elements of a size that C moves."""
     dtype = arrays[0].dtype
-    return dtype.itemsize in MOVED_SIZES and all(a.dtype is dtype and whole(a) and a.ndim <= MAX_DIMS for a in arrays)
+    return dtype.itemsize in MOVED_SIZES and all(a.dtype is dtype and whole(a) for a in arrays)
 
 
 def is_index(index: Any) -> bool:
@@ -100,7 +100,7 @@ def masked_select(self: Any, mask: Any) -> Any:
 
 
 def nonzero(self: Any) -> Any:
-    if self.dtype.char != "?" or self.size <= FEW or not whole(self) or self.ndim > MAX_DIMS:
+    if self.dtype.char != "?" or self.size <= FEW or not whole(self):
         return NotImplemented
     parts = parts_of(self.size)
     counts = np.empty(parts, np.int64)

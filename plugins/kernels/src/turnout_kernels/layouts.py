@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from turnout_aten.shapes.extents import iterated_strides
-from turnout_kernels.native import FLOATS, MAX_DIMS, parts_of, run, whole
+from turnout_kernels.native import FLOATS, parts_of, run, whole
 from turnout_kernels.pointwise import apply
 
 Call = Callable[..., Any]
@@ -25,7 +25,7 @@ _PIECE = 1 << 21
 
 def row_major(array: Any) -> Any:
     """A row-major copy of an array, which has elements of such a size."""
-    if array.ndim > MAX_DIMS or not array.size:
+    if not array.size:
         return array.copy("C")
     made = np.empty(array.shape, array.dtype)
     word = f"u{array.itemsize}"

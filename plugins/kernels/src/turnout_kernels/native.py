@@ -25,7 +25,6 @@ FLOATS = frozenset("fdeE")
 # Elements of a part. Below two parts a second thread would cost more than it saves.
 GRAIN = 1 << 16
 MOST_PARTS = 256
-MAX_DIMS = 16
 MAX_ARRAYS = 10
 _CHOSEN = [_native.instructions("")]
 # One NumPy function is as fast up to this many elements.

@@ -13,7 +13,7 @@ from turnout_aten.kernels.rows import Row, Sizes
 from turnout_aten.shapes.activations import GELU
 from turnout_aten.shapes.losses import MEAN
 from turnout_kernels import _native, native
-from turnout_kernels.native import CODES, F32, F64, FLOATS, MAX_DIMS, NUMBER_OF, POINTWISE
+from turnout_kernels.native import CODES, F32, F64, FLOATS, NUMBER_OF, POINTWISE
 
 Call = Callable[..., Any]
 
@@ -103,7 +103,7 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
         if not first.flags.c_contiguous:  # how the result lies is said elsewhere
             return NotImplemented
         out = np.empty_like(first)
-    if (out.dtype.char not in FLOATS and name not in _QUESTIONS) or out.ndim > MAX_DIMS or not out.size:
+    if (out.dtype.char not in FLOATS and name not in _QUESTIONS) or not out.size:
         return NotImplemented
     dtypes = [CODES[out.dtype.char]]
     for at, value in enumerate(arrays):
@@ -131,7 +131,7 @@ def _taken_as_it_is(operator: int, inputs: tuple[Any, ...], out: Any) -> Any:
     for value in inputs if out is None else (*inputs, out):
         if value.__class__ is not np.ndarray or value.dtype is not dtype or value.shape != shape or not native.whole(value):
             return None
-    return first if first.ndim <= MAX_DIMS else None
+    return first
 
 
 def computed(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ...] = ()) -> Any:

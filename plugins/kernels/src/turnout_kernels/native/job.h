@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MAX_ARRAYS 10
-#define MAX_DIMS 16
+#define MAX_DIMS 64 /* as many as a buffer has */
 #define MAX_NUMBERS 24
 
 /* Strides are in bytes. */
