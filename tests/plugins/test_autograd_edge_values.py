@@ -94,3 +94,11 @@ def scattered(v: turnout.Tensor) -> turnout.Tensor:
 def test_a_mask_for_a_place_hides_no_second_derivative_there(outer, inner, function, point, expected) -> None:
     found = outer(inner(function))(leaf(*point).detach())
     assert turnout.allclose(found, turnout.tensor(expected, dtype=turnout.float64)), found
+
+
+@pytest.mark.parametrize("reduction", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(), (1, 1), (3,), (2, 3)])
+def test_the_gradient_of_a_loss_may_have_any_shape_that_broadcasts(shape: tuple[int, ...], reduction: int) -> None:
+    x, y, grad = leaf(1.0, 2.0, -1.0), leaf(0.5, 1.0, 3.0), turnout.full(shape, 0.5, dtype=turnout.float64, requires_grad=True)
+    backward = turnout.ops.aten.mse_loss_backward
+    assert autograd.gradcheck(lambda *given: backward(*given, reduction), (grad, x, y.repeat(2, 1)))

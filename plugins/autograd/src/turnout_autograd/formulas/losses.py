@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from turnout_aten import operators as aten
-from turnout_aten.shapes.losses import MEAN, NONE, SUM
+from turnout_aten.shapes.losses import MEAN, SUM
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import count
 
@@ -16,11 +16,9 @@ def mse_second_grad(grad: Tensor, grad_output: Tensor, reduction: int, elements:
 
 
 def mse_second_grad_output(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    """d <grad, mse_loss_backward> / dgrad_output."""
+    """d <grad, mse_loss_backward> / dgrad_output, for each element: what is called sums it over the dims that were broadcast."""
     each = grad * ((self - target) * 2)
-    if reduction == NONE:
-        return each
-    return each.sum() / count(each.shape) if reduction == MEAN else each.sum()
+    return each / count(each.shape) if reduction == MEAN else each
 
 
 def nll_second_grad_output(
