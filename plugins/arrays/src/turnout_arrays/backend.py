@@ -36,6 +36,7 @@ Ints = tuple[int, ...]
 DIMS = 64  # NumPy's limit
 # How its errors begin for a shape that no memory can have.
 _NO_SUCH_SIZE = ("Maximum allowed dimension exceeded", "array is too big")
+_FEWER_DIMS = "this function only supports up to"
 
 
 class ArrayBackend(NativeDtypes, TensorBackend):
@@ -117,8 +118,11 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         library.on_undo(undo)
 
     def error_kind(self, error: Exception) -> type[TurnoutError] | None:
-        """A shape with more elements than there are addresses is refused before memory is asked for."""
-        return OutOfMemoryError if isinstance(error, ValueError) and str(error).startswith(_NO_SUCH_SIZE) else None
+        """A shape with more elements than there are addresses is refused before memory is asked for. Some functions of NumPy
+        take fewer dims than its arrays have."""
+        if isinstance(error, ValueError) and str(error).startswith(_NO_SUCH_SIZE):
+            return OutOfMemoryError
+        return ShapeError if isinstance(error, RuntimeError) and str(error).startswith(_FEWER_DIMS) else None
 
     # ---- memory
 

@@ -13,6 +13,7 @@ _UFUNCS = {
     "sum": lambda xp: xp.add, "mean": lambda xp: xp.add, "prod": lambda xp: xp.multiply, "amax": lambda xp: xp.maximum,
     "amin": lambda xp: xp.minimum,
 }  # fmt: skip
+FEW_DIMS = 32  # NumPy 2.4 ends the process in `ufunc.at` where the elements that an index selects have more dims
 
 
 def _identity(xp: Any, reduce: str, dtype: Any) -> Any:
@@ -31,12 +32,25 @@ def _identity(xp: Any, reduce: str, dtype: Any) -> Any:
 def kernels(xp: Any) -> Table:
     """Writing by index into a copy of `self`. Where an index repeats, sums add up and writes keep the last one."""
 
+    def combine_at(ufunc: Any, target: Any, places: Any, values: Any) -> None:
+        """`ufunc.at`, for any number of dims."""
+        dims = 0
+        for place in places:
+            dims = dims if place.__class__ is slice else max(dims, place.ndim)
+        if target.ndim + dims > FEW_DIMS:
+            line = xp.reshape(target, (-1,))
+            at = xp.reshape(xp.arange(line.size), target.shape)[places]
+            ufunc.at(line, at.reshape(-1), xp.broadcast_to(values, at.shape).reshape(-1))
+            store(xp, target, line.reshape(target.shape))
+        else:
+            ufunc.at(target, places, values)
+
     def added_at(target: Any, places: Any, values: Any) -> None:
         """`values` added to the elements at `places`; two-byte floats in float32, and rounded once."""
         room, values = widen(xp, target), widen(xp, values)
         if room.ndim == 1 == values.ndim:  # NumPy 2.4 reads beyond a line of values if the index has more dims
             values = xp.broadcast_to(values, places[0].shape)
-        xp.add.at(room, places, values)
+        combine_at(xp.add, room, places, values)
         if room is not target:
             store(xp, target, room)
 
@@ -112,7 +126,7 @@ def kernels(xp: Any) -> Table:
             return out
         room, source = widen(xp, target), widen(xp, part(src, index))
         if not room.flags.c_contiguous or not index.shape:
-            xp.add.at(room, places, source)
+            combine_at(xp.add, room, places, source)
         else:
             # Two one-dimensional arrays: array modules are several times faster than with a tuple of indices.
             flat = room.reshape(-1)
@@ -146,10 +160,10 @@ def kernels(xp: Any) -> Table:
         if not include_self:
             room = xp.array(room)
             room[places] = _identity(xp, reduce, room.dtype)
-        _UFUNCS[reduce](xp).at(room, places, values)
+        combine_at(_UFUNCS[reduce](xp), room, places, values)
         if reduce == "mean":
             counts = xp.full(room.shape, int(include_self), xp.int64)
-            xp.add.at(counts, places, 1)
+            combine_at(xp.add, counts, places, 1)
             counts = xp.maximum(counts, 1)
             room = xp.floor_divide(room, counts) if room.dtype.kind in "iu" else room / counts.astype(room.dtype)
         if room is not target:
