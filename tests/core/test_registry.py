@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
+from itertools import count
 
 import pytest
 from plain_objects import Handle
@@ -321,3 +323,55 @@ def test_kernels_that_yield_conflict_again_once_no_setting_chooses_between_them(
         assert text.startswith("lib::f: two kernels for CPU\n  first   a, ")
         choose = 'choose one with the setting kernels.choose."lib::f@CPU", or uninstall one'
         assert text.endswith(choose) == (op.kernels["CPU"][-1].binder is not None)
+
+
+def interrupted(function, nth: int) -> bool:
+    """Call a function, and interrupt it where the nth call in it begins or ends. Whether there were that many."""
+    calls = count(1)
+
+    def at_call(frame, event, arg):
+        if event in ("call", "return", "c_return") and frame.f_code is not interrupted.__code__ and next(calls) == nth:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    before = sys.getprofile()
+    try:
+        sys.setprofile(at_call)
+        function()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(before)
+    return False
+
+
+def register_each_kind(library: Registrations) -> None:
+    library.define("t::f(Tensor x) -> Tensor")
+    library.impl("t::f", "CPU", lambda x: x)
+    library.fallthrough("AutogradCPU")
+    library.functionality("Seen", after="Autograd")
+    library.alias("Both", ["CPU"])
+    library.service("Seen", object())
+    library.impl_table("XPU", {"t::f": None}, lambda name, row: Kernel(lambda x: x, ARRAY, library=library))
+
+
+def test_an_undo_that_is_interrupted_anywhere_takes_everything_back(registry, library):
+    before = state_of(registry)
+    for nth in count(1):
+        register_each_kind(library)
+        done = not interrupted(library.undo, nth)
+        if library.mark()[0] > 0:  # it was interrupted before it began
+            library.undo()
+            assert nth <= 3
+        assert state_of(registry) == before
+        if done:
+            break
+    assert nth > 50
+
+
+def test_a_callback_may_undo_its_library(library):
+    done = []
+    library.on_undo(lambda: done.append("first"))
+    library.on_undo(library.undo)
+    library.undo()
+    assert done == ["first"]

@@ -261,19 +261,18 @@ def test_a_plugin_that_others_require_is_deactivated_with_them_or_not_at_all(sit
     assert Library.registered == []
 
 
-def test_a_clean_up_that_raises_does_not_keep_anything(site):
-    activation = """\
+ACTIVATES = """\
 from turnout.plugins import hookimpl
 
 @hookimpl
 def turnout_activate(library, options):
     library.register("backend:Alpha")
-
-@hookimpl
-def turnout_deactivate():
-    raise OSError("handle is busy")
 """
-    site.plugin("alpha", activation=activation)
+
+
+def test_a_clean_up_that_raises_does_not_keep_anything(site):
+    clean_up = "@hookimpl\ndef turnout_deactivate():\n    raise OSError('handle is busy')\n"
+    site.plugin("alpha", activation=f"{ACTIVATES}\n{clean_up}")
     plugins.activate("alpha")
     assert refused(PluginError, plugins.deactivate, "alpha") == (
         "the plugin alpha was deactivated, but its clean-up raised\n  why  OSError: handle is busy"
@@ -283,6 +282,14 @@ def turnout_deactivate():
     with pytest.warns(PluginWarning):
         config.set({"plugins.disable": ["alpha"]})
     assert Library.registered == []
+
+
+def test_a_clean_up_that_is_interrupted_keeps_nothing(site):
+    clean_up = "@hookimpl\ndef turnout_deactivate():\n    raise KeyboardInterrupt\n"
+    site.plugin("alpha", activation=f"{ACTIVATES}\n{clean_up}")
+    plugins.activate("alpha")
+    refused(KeyboardInterrupt, plugins.deactivate, "alpha")
+    assert (Library.registered, plugins.all_plugins()[0].state) == ([], "discovered")
 
 
 def test_disabling_an_active_plugin_deactivates_it_and_what_requires_it(site):

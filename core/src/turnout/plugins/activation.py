@@ -95,13 +95,13 @@ class Active(NamedTuple):
     hooks: pluggy.PluginManager
 
     def deactivate(self) -> BaseException | None:
-        """Take everything back. Returns the first error that was raised; everything else was done all the same."""
+        """Take everything back. Returns an interrupt, or the first error; everything else was done all the same."""
         problem: BaseException | None = None
         for step in (self.hooks.hook.turnout_deactivate, self.library.undo):
             try:
                 step()
-            except Exception as error:  # noqa: BLE001 - a plugin and its undo callbacks may raise anything
-                problem = problem or error
+            except BaseException as error:  # noqa: BLE001 - a plugin and its undo callbacks may raise anything
+                problem = problem if isinstance(error, Exception) and problem is not None else error
         return problem
 
 

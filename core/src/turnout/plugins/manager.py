@@ -361,6 +361,8 @@ class Manager:
                 raise errors.has_dependents(name, dependents)
             problems = [(each, self._deactivate(each)) for each in [*dependents, name]]
             for each, problem in problems:
+                if problem is not None and not isinstance(problem, Exception):
+                    raise problem
                 if problem is not None:
                     raise errors.deactivation_failed(each, f"{type(problem).__name__}: {problem}") from problem
 
@@ -377,12 +379,14 @@ class Manager:
 
     def _deactivate(self, name: str) -> BaseException | None:
         active = self._active.pop(name)
-        for callback in self._on_deactivation:
-            callback(active.found)
-        ACTIVE.clear()
-        ACTIVE.update(claim for other in self._active.values() for claim in _claims(other.found))
-        del RUNNING[active.found.identity]
-        problem = active.deactivate()
+        try:
+            ACTIVE.clear()
+            ACTIVE.update(claim for other in self._active.values() for claim in _claims(other.found))
+            del RUNNING[active.found.identity]
+            for callback in self._on_deactivation:
+                callback(active.found)
+        finally:  # also after an interrupt: nobody else has what takes it back
+            problem = active.deactivate()
         if any(each.instead is not None for each in catalog().claiming("plugin", name)):
             forget_catalog()  # from now on what is installed counts
             self._judge = None

@@ -1,7 +1,7 @@
 """`Registrations`: the one way to change a registry, a group of registrations that can be undone.
 
-Every change has four steps: check, mutate, clear the affected caches, note the undo. A check that fails leaves everything as it
-was. `undo` takes back all changes, newest first.
+Every change has four steps: check, mutate, note the undo, clear the affected caches. A check that fails leaves everything as it
+was. `undo` takes back all changes, newest first. A step of it may be repeated: an interrupt (Ctrl-C) can end it anywhere.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Registrations:
                 registry.attach(op)
                 registry.changed(op)
                 self._did(f"namespace:{op.namespace}", undo)
-            except MemoryError:
+            except BaseException:  # no memory, or an interrupt
                 undo()
                 raise
         return op
@@ -195,7 +195,7 @@ class Registrations:
                     op.kernels.setdefault(key, []).append(kernel)
                     registry.changed(op)
                     self._did(f"kernel:{qualified}@{key}", partial(self._remove_kernel, op, key, kernel))
-                except MemoryError:
+                except BaseException:  # no memory, or an interrupt
                     self._remove_kernel(op, key, kernel)
                     raise
                 return kernel
@@ -223,7 +223,7 @@ class Registrations:
                         table.add_to(op)
                         registry.changed(op)
                     self._did(table, partial(self._remove_table, table))
-                except MemoryError:
+                except BaseException:  # no memory, or an interrupt
                     self._remove_table(table)
                     raise
                 return
@@ -268,7 +268,7 @@ class Registrations:
             other = registry.fallbacks.get(key)
             if other is None:
                 registry.fallbacks[key] = kernel
-                self._did(f"fallback:{key}", lambda: registry.fallbacks.pop(key), affects_all=True)
+                self._did(f"fallback:{key}", lambda: registry.fallbacks.pop(key, None), affects_all=True)
                 return kernel
         raise RegistrationError(texts.fallback_twice(key, other, kernel))
 
@@ -377,15 +377,17 @@ class Registrations:
         """Note a change and its undo. `affects_all`: both clear the caches of all operators."""
         self._provided.append(what)
         if affects_all:
-            self.registry.changed()
             self._undo.append(self.registry.changed)  # runs after `undo`, before which it is noted
         self._undo.append(undo)
+        if affects_all:
+            self.registry.changed()
 
     def undo(self) -> None:
         """Take back everything, newest first; overridden kernels are back. A second call does nothing.
 
         A step that raises, such as one for a functionality by which another is placed, does not stop the other steps. The
-        first error is raised at the end, and another `undo` tries the failed steps again.
+        first error is raised at the end, and another `undo` tries the failed steps again. After an interrupt, too, all
+        other steps run, and the interrupted one again.
         """
         self.undo_to((0, 0))
 
@@ -395,23 +397,38 @@ class Registrations:
 
     def undo_to(self, mark: tuple[int, int]) -> None:
         """Take back everything since `mark`, to make several registrations whole or not at all."""
-        problem: Exception | None = None
-        left: list[Step] = []
+        begun: list[Step] = []
+        failed: list[Step] = []
         with self.registry.lock:
-            while len(self._undo) > mark[0]:
-                step = self._undo.pop()
-                try:
-                    step()
-                except Exception as error:  # noqa: BLE001 - an `on_undo` callback may raise anything
-                    problem = problem or error
-                    left.append(step)
-            self._undo += reversed(left)
+            try:
+                problem = self._take_back(mark[0], begun, failed)
+            except BaseException:  # an interrupt
+                self._undo += begun
+                self._take_back(mark[0], [], failed)
+                raise
+            finally:
+                self._undo += reversed(failed)
             if problem is not None:
                 try:
                     raise problem
                 finally:
                     problem = None  # which would hold this frame, and so the library, until the next collection
             del self._provided[mark[1] :]
+
+    def _take_back(self, kept: int, begun: list[Step], failed: list[Step]) -> Exception | None:
+        """Take back all changes but the first `kept`. Returns the first error. An interrupt leaves in `begun` what it ended."""
+        problem: Exception | None = None
+        while len(self._undo) > kept:
+            step = self._undo[-1]
+            begun.append(step)
+            self._undo.pop()  # before it runs: a callback may call `undo`
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - an `on_undo` callback may raise anything
+                problem = problem or error
+                failed.append(step)
+            begun.pop()
+        return problem
 
     def __enter__(self) -> Registrations:
         return self

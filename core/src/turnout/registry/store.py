@@ -154,7 +154,7 @@ class Registry:
     def remove_source(self, namespace: str) -> None:
         """Undo `add_source`. The operators that the source defined are undone by their library."""
         with self.lock:
-            del self._sources[namespace]
+            self._sources.pop(namespace, None)
             self._loaded = {(name, packet) for name, packet in self._loaded if name != namespace}
 
     def load(self, namespace: str, name: str) -> None:
