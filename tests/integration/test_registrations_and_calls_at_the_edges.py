@@ -13,7 +13,7 @@ from commands import run
 
 import turnout
 from outcomes import refused
-from turnout import config
+from turnout import config, library
 from turnout.errors import (
     AliasError,
     DeviceError,
@@ -103,6 +103,25 @@ def test_a_deactivated_plugin_is_named_as_the_remedy():
     finally:
         turnout.plugins.activate("autograd")
     assert 'to fix        turnout.plugins.activate("autograd"); ' in str(caught.value)
+
+
+def test_kernels_of_other_packages_are_none_where_the_backend_is_deactivated():
+    x = turnout.ones(2)
+    sin = library.custom_op("edges::sin", np.sin, mutates_args=(), schema="(Tensor x) -> Tensor", device_types="cpu", arrays=True)
+    turnout.plugins.deactivate("cpu", with_dependents=True)
+    try:
+        for call, name in (
+            (lambda: turnout.exp(x), "aten::exp: no kernel for CPU"),
+            (lambda: sin(x), "edges::sin: no kernel for CPU"),
+        ):
+            text = refused(NoKernelError, call)
+            assert text.startswith(name)
+            assert ": a tensor on cpu, whose backend is not active\n" in text
+            assert '  to fix        turnout.plugins.activate("cpu"); ' in text
+    finally:
+        turnout.plugins.activate("cpu")
+        sin.undo()
+    assert x.exp().shape == (2,)
 
 
 def test_a_generator_of_another_device_is_an_error_that_names_both():

@@ -12,7 +12,7 @@ from turnout.config.installed import installed
 from turnout.errors import ArgumentError, CallError, NoKernelError, StaleOperatorError
 from turnout.errors import calls as texts
 from turnout.keys import ALWAYS, IMPLICIT, TRACKED, UNDEFINED, UNTRACKED
-from turnout.operators.kernels import Kernel, bind
+from turnout.operators.kernels import ARRAY, Kernel, bind
 from turnout.operators.path import Next, following
 from turnout.operators.placement import checked, mixed
 from turnout.operators.stubs import compile_stub, forget_source
@@ -406,6 +406,11 @@ class Operator:
         if self.registry.is_disabled(key, functionality.name):
             return Step(key, None, DISABLED)
         entry = self._entry(key, winners)
+        if entry is not None and entry.kernel is not None and entry.kernel.form == ARRAY:
+            # One from another plugin than the backend's is there where the backend is not active: nobody knows its arrays.
+            keys = self.registry.keys
+            inactive = [name for name in keys.backends_in(ks)[:1] if name not in self.registry.backends]
+            entry = None if inactive and keys.is_installed_backend(inactive[0]) else entry
         if entry is None:
             untracked = functionality.passes == UNTRACKED and not ks & TRACKED
             passed = PASSED_OVER if functionality.passes == ALWAYS else ONLY_UNTRACKED if untracked else MISSING
