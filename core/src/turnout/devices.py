@@ -9,7 +9,7 @@ from turnout import config
 from turnout.config import LOCK, OVERRIDES
 from turnout.config.installed import installed
 from turnout.config.lock import cached_property
-from turnout.errors import DeviceError, UniverseError
+from turnout.errors import DeviceError, UniverseError, printed
 from turnout.guards import Guard
 
 TYPE_CHECKING = False
@@ -80,14 +80,14 @@ class Device(Guard):
     @classmethod
     def _made(cls, type: str, index: int | None) -> Device:
         if not isinstance(type, str):
-            raise DeviceError(f"a device is named by a string such as 'cpu' or 'cuda:0', got {type!r}")
+            raise DeviceError(f"a device is named by a string such as 'cpu' or 'cuda:0', got {printed(type)}")
         if index is None and ":" in type:
             type, _, digits = type.partition(":")
             if not (digits.isascii() and digits.isdecimal()) or len(digits) > 9:
                 raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got '{type}:{digits}'")
             index = int(digits)
         if index is not None and not isinstance(index, int):
-            raise DeviceError(f"the index of a device is an int, got {index!r} for {type!r}")
+            raise DeviceError(f"the index of a device is an int, got {printed(index)} for {type!r}")
         if index is not None and index < 0:
             raise DeviceError(f"the index of a device is not negative, got {index} for {type!r}")
         if not type.isidentifier():

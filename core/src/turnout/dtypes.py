@@ -5,7 +5,7 @@ A `DType` is a singleton: compare with `is`. Backends map them to their own type
 
 from __future__ import annotations
 
-from turnout.errors import DTypeError
+from turnout.errors import DTypeError, printed
 
 __all__ = ["ALIASES", "BOOL", "COMPLEX", "DTYPES", "DType", "FLOAT", "INT", "PYTHON_TYPES", "bfloat16", "bool_",
     "complex128", "complex64", "dtype_named", "float16", "float32", "float64", "get_default_dtype", "int16", "int32", "int64",
@@ -119,5 +119,5 @@ def set_default_dtype(dtype: DType) -> None:
         >>> turnout.set_default_dtype(turnout.float32)
     """
     if not (isinstance(dtype, DType) and dtype.category == FLOAT):
-        raise DTypeError(f"the default dtype must be a floating-point dtype, got {dtype!r}")
+        raise DTypeError(f"the default dtype must be a floating-point dtype, got {printed(dtype)}")
     DEFAULT[0] = dtype

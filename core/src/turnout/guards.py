@@ -19,6 +19,8 @@ from contextvars import ContextVar
 from functools import partial
 from weakref import ref
 
+from turnout.errors import CallError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,12 +192,16 @@ def _leave(guard: Guard, block: Block, *exc_info: object) -> None:
     if block.entered:
         block.leave()
     elif not hasattr(block, "outer"):  # never entered: `__exit__` was called by its name, not by a `with` statement
+        _NEXT.pop(get_ident(), None)  # a look-up is no `with` statement
         _leave_last(guard)
 
 
 def _leave_last(guard: Guard, *exc_info: object) -> None:
     """Leave the block that was last entered by a call of `__enter__`."""
-    guard._by_hand.pop().leave()
+    entered: list[Block] = getattr(guard, "_by_hand", [])
+    if not entered:
+        raise CallError(f"{type(guard).__name__}: __exit__ was called without __enter__")
+    entered.pop().leave()
 
 
 class Guard:

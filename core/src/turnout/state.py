@@ -104,7 +104,7 @@ def include(keys: Keys) -> Guard:
     """
     try:
         if not isinstance(keys, int):
-            keys = (keys,) if isinstance(keys, str) else tuple(keys)
+            keys = KEYS.listed(keys)
             installed().enabled_keys().require(keys)
         on, switches = _split(keys)
         return StateChange(includes=on | switches, lifts=switches).block()

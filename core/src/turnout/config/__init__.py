@@ -13,7 +13,8 @@ from __future__ import annotations
 from turnout.config.effects import effect
 from turnout.config.installed import installed
 from turnout.config.lock import LOCK, OVERRIDES
-from turnout.errors import ConfigError
+from turnout.errors import ConfigError, printed
+from turnout.errors import config as errors
 from turnout.guards import Guard
 from turnout.keys.rows import STANDARD
 
@@ -169,6 +170,8 @@ def problem() -> ConfigError | None:
 
 def _named(values: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
     given: dict[str, Any] = {}
+    if values is not None and not hasattr(values, "items"):
+        raise ConfigError(f'settings are given as {{"strict": True}} or strict=True, got {printed(values)}')
     for name, value in (*_entries(values or {}), *_entries({name.replace("__", "."): named[name] for name in named})):
         if name in given:
             raise ConfigError(f"{name}: one call names it twice, by two spellings")
@@ -179,13 +182,15 @@ def _named(values: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[s
 def _entries(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
     """Settings by their full names, without the quotes that a key has in a file."""
     for name, value in values.items():
-        whole = _unquoted(table + str(name))
+        whole = _unquoted(name, table)
         if isinstance(value, dict) and value and table.count(".") < 3:
             yield from _entries(value, whole + ".")
         else:
             yield whole, value
 
 
-def _unquoted(name: str) -> str:
-    head, quote, rest = name.partition('"')
-    return head + rest[:-1] if quote and head.endswith(".") and rest.endswith('"') else name
+def _unquoted(name: object, table: str = "") -> str:
+    if not isinstance(name, str):
+        raise errors.no_name(name)
+    head, quote, rest = (table + name).partition('"')
+    return head + rest[:-1] if quote and head.endswith(".") and rest.endswith('"') else table + name

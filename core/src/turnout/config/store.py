@@ -80,7 +80,9 @@ class Store:
         """A checked value as that of an override."""
         return (self.snapshot.get(name) or self._default(name))._replace(value=value, origin=OVERRIDE, rank=-1)
 
-    def _default(self, name: str) -> Value:
+    def _default(self, name: object) -> Value:
+        if not isinstance(name, str):
+            raise errors.no_name(name)
         if name.startswith("plugins.choose."):
             return Value(name, None, DEFAULT, _LOWEST)
         if option := settings.option_of(name):

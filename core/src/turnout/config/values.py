@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.errors import printed
+
 EXPECTED = {"bool": "true or false", "int": "an integer", "float": "a number", "str": "a string", "strings": "a list of strings"}
 NUMBERS = ("int", "float")  # the types that have bounds
 _CLASSES: dict[str, Any] = {"bool": bool, "int": int, "float": float, "str": str}
@@ -80,4 +82,4 @@ def show(value: Any) -> str:
         return "a table"
     if isinstance(value, int) and value.bit_length() > 64:
         return f"an integer of {value.bit_length()} bits"
-    return str(value)
+    return printed(value, str)

@@ -8,7 +8,7 @@ Each class is also a builtin exception, so that code without knowledge of Turnou
 
 from __future__ import annotations
 
-from turnout.errors.layout import near, report
+from turnout.errors.layout import near, printed, report
 
 
 class TurnoutError(Exception):
@@ -167,4 +167,4 @@ class PluginWarning(UserWarning):
     """A plugin that is not needed now is broken, or a shared file names a plugin that is not installed."""
 
 
-__all__ = ["near", "report", *(name for name, value in list(vars().items()) if isinstance(value, type))]
+__all__ = ["near", "printed", "report", *(name for name, value in list(vars().items()) if isinstance(value, type))]

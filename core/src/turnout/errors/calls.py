@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from turnout.errors.layout import printed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,13 +65,13 @@ def no_kernel_at(op: Operator, key: str) -> str:
 
 def describe(value: Any) -> str:
     """A value in a few words: `Tensor float32 [3] on cpu, requires_grad`, `int 3`, `str 'x'`."""
-    keys = getattr(value, "keys", None)
-    if type(keys) is int and hasattr(value, "device") and hasattr(value, "dtype"):
-        grad = ", requires_grad" if getattr(value, "requires_grad", False) else ""
-        return f"Tensor {value.dtype.name} {list(value.shape)} on {value.device}{grad}"
     if value is None:
         return "None"
-    text = hex(value) if value.__class__ is int and value.bit_length() > 128 else repr(value)
+    with suppress(Exception):  # a property of the program's own class may raise anything
+        if type(value.keys) is int:
+            grad = ", requires_grad" if getattr(value, "requires_grad", False) else ""
+            return f"Tensor {value.dtype.name} {list(value.shape)} on {value.device}{grad}"
+    text = printed(value)
     if len(text) > 40:
         text = text[:37] + "..."
     return f"{type(value).__name__} {text}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from turnout.errors import ConfigError
-from turnout.errors.layout import report
+from turnout.errors.layout import printed, report
 
 
 def unreadable(path: str, variable: str, error: Exception) -> ConfigError:
@@ -34,3 +34,8 @@ def untrusted(variable: str) -> str:
         "a project's file may not set this option, which names a peer, a path or a program; "
         f"set it in your own file, in {variable}, in the file that TURNOUT_CONFIG names, or by turnout.config.set"
     )
+
+
+def no_name(value: object) -> ConfigError:
+    """What is no string stands for a setting."""
+    return ConfigError(f"a setting has a name such as 'strict', got {printed(value)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnout.errors import DeviceError, RegistrationError, TurnoutError
+from turnout.errors import DeviceError, RegistrationError, TurnoutError, printed
 from turnout.errors.layout import near, report
 
 TYPE_CHECKING = False
@@ -23,8 +23,8 @@ class KernelResultError(TurnoutError, RuntimeError):
 
 
 # Texts that are filled in with `format`.
-UNKNOWN_KIND = "Library: kind must be 'DEF', 'IMPL' or 'FRAGMENT', got {!r}"
-BAD_NAMESPACE = "Library: a namespace is a name such as 'mylib', got {!r}"
+UNKNOWN_KIND = "Library: kind must be 'DEF', 'IMPL' or 'FRAGMENT', got {}"
+BAD_NAMESPACE = "Library: a namespace is a name such as 'mylib', got {}"
 UNDONE = "the library of namespace {!r} was undone; make a new one"
 DEFINITION_IN_IMPL = (
     "define({schema!r}): this library is of kind IMPL and defines no operators\n"
@@ -39,8 +39,8 @@ FALLBACK_NAMESPACE = (
     "fallback: a fallback serves all namespaces, and this library is of {!r}\n  to fix  Library('_', 'IMPL').fallback(...)"
 )
 NO_KEY = "fallback: a dispatch key is missing\n  to fix  fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
-BAD_NAME = "{}: an operator is named 'namespace::name', got {!r}"
-BAD_SCHEMA = "{}: the schema is written without a name, as '(Tensor x) -> Tensor', got {!r}"
+BAD_NAME = "{}: an operator is named 'namespace::name', got {}"
+BAD_SCHEMA = "{}: the schema is written without a name, as '(Tensor x) -> Tensor', got {}"
 NO_DEVICE_ARGUMENT = (
     "{name}: kernels by device need a tensor or an argument 'Device device' to choose by\n  schema  {schema}\n"
     "  to fix  add the argument, or register one kernel for all devices (device_types=None)"
@@ -56,7 +56,7 @@ NO_DYNAMIC_SIZES = (
     "  to fix  call it on tensors with data, or on fake tensors"
 )
 BAD_BOUNDS = "new_dynamic_size: min and max must be ints with 0 <= min <= max, got min={!r}, max={!r}"
-NOT_CALLABLE = "{0}: a kernel is a function, got {1.__class__.__name__} {1!r}"
+NOT_CALLABLE = "{}: a kernel is a function, got {}"
 BAD_OP = "{0}: an operator is given by its name, as an operator or as what custom_op returned, got {1.__class__.__name__}"
 NO_DEVICE_TYPE = "{}: device_type must be a str such as 'cpu', got {}"
 
@@ -100,14 +100,14 @@ def composites(op: Operator, key: str, present: str, kernel: Kernel) -> str:
 def unknown_type(value: object, devices: Iterable[str]) -> DeviceError:
     """A word that is neither a device nor a key."""
     known = sorted(devices)
-    head = f"{value!r} is neither a device type nor a dispatch key{near(str(value), known, spell=repr)}"
+    head = f"{printed(value)} is neither a device type nor a dispatch key{near(value, known, spell=repr)}"
     return DeviceError(report(head, ("devices", ", ".join(known) or "none"), ("also", "'default' for all of them")))
 
 
 def mutates(name: str, said: Iterable[str], schema: FunctionSchema) -> str:
     """`mutates_args` and a schema that disagree."""
     written = ", ".join(a.name for a in schema.mutated_arguments) or "nothing"
-    rows = ("mutates_args", ", ".join(sorted(said)) or "nothing"), ("schema", f"{written}: {schema}")
+    rows = ("mutates_args", ", ".join(sorted(map(str, said))) or "nothing"), ("schema", f"{written}: {schema}")
     return report(f"{name}: mutates_args and schema disagree", *rows)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from turnout.errors import DeviceError, DisabledError, ManifestError, PluginError, PluginWarning
+from turnout.errors import CallError, DeviceError, DisabledError, ManifestError, PluginError, PluginWarning
+from turnout.errors.calls import describe
 from turnout.errors.layout import near, report
 
 
@@ -52,6 +53,12 @@ def not_compiled(distribution: str, error: ImportError) -> str:
 def not_installed(asked: str, remedy: str, broken: Sequence[str]) -> PluginError:
     """Something that a plugin of a known package provides, which is not installed."""
     return PluginError(report(f"{asked}: no installed plugin provides it", ("to fix", remedy), *_broken(broken)))
+
+
+def check_name(kind: str, value: object) -> None:
+    """Raise CallError for what cannot be the name of a plugin, a device or a functionality."""
+    if not isinstance(value, str):
+        raise CallError(f"the name of a {kind} is a text, got {describe(value)}")
 
 
 def unknown(

@@ -11,7 +11,7 @@ from typing import Any
 
 from turnout import config
 from turnout.devices import default_device, device
-from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperatorError
+from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperatorError, printed
 from turnout.errors import calls as texts
 from turnout.errors.registry import quoted
 from turnout.explanation.html import table
@@ -192,7 +192,7 @@ def find(op: Any) -> Operator | Packet:
     name = str(getattr(op, "operator_name", None) or getattr(op, "__qualname__", ""))
     if "::" in name:
         return _named(name)
-    raise CallError(f"explain: expected an operator, a function of an operator or a name such as 'mylib::add', got {op!r}")
+    raise CallError(f"explain: expected an operator, a function of an operator or a name such as 'mylib::add', got {printed(op)}")
 
 
 def _named(name: str) -> Operator | Packet:

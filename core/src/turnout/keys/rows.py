@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from turnout.errors import UniverseError
+from turnout.errors import UniverseError, printed
 from turnout.keys.universe import AUTOCAST, AUTOGRAD
 
 NEVER = "never"
@@ -99,11 +99,16 @@ DEVICE_NAME = r"[a-z][a-z0-9_]*"
 
 def check_names(owner: str, name: str, device: str) -> None:
     """Raise UniverseError for a backend's name or device string of another form, as a manifest refuses it."""
+    check_name(f"{owner}.name", KEY_NAME, name, "CUDA")
+    check_name(f"{owner}.device_type", DEVICE_NAME, device, "cuda")
+
+
+def check_name(what: str, pattern: str, value: object, such: str) -> None:
+    """Raise UniverseError for a name of another form."""
     import re  # not loaded by `import turnout`
 
-    for what, pattern, value, such in (("name", KEY_NAME, name, "CUDA"), ("device_type", DEVICE_NAME, device, "cuda")):
-        if not re.fullmatch(pattern, value):
-            raise UniverseError(f"{owner}.{what}: expected a name such as {such!r}, got {value!r}")
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        raise UniverseError(f"{what}: expected a name such as {such!r}, got {printed(value)}")
 
 
 class BackendRow:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import reduce
 from operator import or_
 
-from turnout.errors import UniverseError
+from turnout.errors import UniverseError, printed
 from turnout.errors.layout import near
 from turnout.keys.rows import STANDARD, BackendRow, Functionality
 from turnout.keys.universe import AUTOGRAD, EXPLICIT, IMPLICIT, NON_FUNCTIONAL, OLD_NAMES, TRACKED, UNDEFINED, Universe
@@ -268,6 +268,13 @@ class KeySpace:
         names = (row.name + backend if row.each_backend else row.name for row in STANDARD if row.on_tensors)
         return reduce(or_, map(self.bit, names), self.backend_bit(backend))
 
+    def listed(self, keys: str | Iterable[str]) -> list[str]:
+        """A name, or several, as a list. Raises UniverseError for anything else."""
+        names: list[Any] = [keys] if isinstance(keys, str) or not hasattr(keys, "__iter__") else list(keys)
+        if not all(isinstance(name, str) for name in names):
+            raise UniverseError(f"a key set is made of bits, or of names of keys, got {printed(keys)}")
+        return names
+
     def mask(self, keys: str | Iterable[str] | int) -> int:
         """The bits of some keys, for include and exclude masks. An int is returned as it is.
 
@@ -276,11 +283,7 @@ class KeySpace:
         """
         if isinstance(keys, int):
             return int(keys)
-        if isinstance(keys, str):
-            return self._mask_of(keys)
-        names: list[Any] = list(keys) if hasattr(keys, "__iter__") else [keys]
-        if not all(isinstance(name, str) for name in names):
-            raise UniverseError(f"a key set is made of bits, or of names of keys, got {keys!r}")
+        names = self.listed(keys)
         return reduce(or_, map(self._mask_of, names), 0)
 
     def rows_of(self, name: str) -> list[Functionality]:
@@ -299,7 +302,7 @@ class KeySpace:
     def unknown_key(self, key: str) -> str:
         """The error text for a key that does not exist, with the nearest name."""
         names = [*self.universe.runtime_keys, *self.universe.aliases, *(f.name for f in self.functionalities)]
-        return f"unknown dispatch key {key!r}{near(key, names)}"
+        return f"unknown dispatch key {printed(key)}{near(key, names)}"
 
     def canonical(self, key: str) -> str:
         """The present name of a key at which kernels can be registered. Raises UniverseError for an unknown key."""

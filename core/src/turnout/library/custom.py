@@ -31,7 +31,7 @@ from turnout.schema.infer import UNKNOWN, infer_schema
 from turnout.schema.kernels import check_kernel_signature
 
 from turnout.library.libraries import (  # isort: skip
-    RESERVED, calling_package, check_kernel, check_redefinition, finish_undoing, key_of, on_arrays, parse_nameless,
+    RESERVED, calling_package, check_kernel, check_redefinition, finish_undoing, key_of, listed, on_arrays, parse_nameless,
     parse_namespace, registered, require_callable,
 )  # fmt: skip
 
@@ -289,7 +289,7 @@ def _key(device: str | None) -> str:
 
 def _checked_devices(name: str, schema: FunctionSchema, fn: Call, device_types: Devices) -> list[str | None]:
     """The devices that `fn` is for. Raises LibraryError if no argument names one, DeviceError, KernelSignatureError."""
-    words = [device_types] if device_types is None or isinstance(device_types, str) else device_types
+    words = listed(device_types)
     devices: list[str | None] = list(dict.fromkeys(words))
     for device in devices:
         _key(device)

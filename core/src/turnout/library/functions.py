@@ -13,7 +13,7 @@ from turnout.dtypes import DType
 from turnout.keys import EXPLICIT
 from turnout.library import fake, rules
 from turnout.library.custom import CUSTOM, CustomOpDef
-from turnout.library.libraries import Library, calling_package, kept, key_of, parse_nameless, parse_namespace, registered
+from turnout.library.libraries import Library, calling_package, kept, key_of, listed, parse_nameless, parse_namespace, registered
 from turnout.operators import Operator
 from turnout.operators.tracebacks import shortening
 from turnout.registry import REGISTRY
@@ -71,7 +71,7 @@ def impl(
         owner, key = qualname, func if isinstance(func, str) else ""
         return registered("impl", None, lambda f: owner.impl(str(types), f, key))
     namespace, _ = parse_namespace("impl", qualname)
-    keys = [key_of(word) for word in ((types,) if isinstance(types, str) else types)]
+    keys = [key_of(word) for word in listed(types)]
     library = kept(namespace, calling_package()) if lib is None else lib
     name = library.qualified(qualname)
     # differs from torch: `library.impl` as a decorator returns the function, so that its name keeps its meaning.
@@ -98,8 +98,7 @@ def register_kernel(
     target, name = _target("register_kernel", op, lib)
     if isinstance(target, CustomOpDef):
         return target.register_kernel(device_types, func, arrays=arrays)
-    words = (device_types,) if isinstance(device_types, str) else device_types
-    keys = [EXPLICIT] if words is None else [key_of(word) for word in words]
+    keys = [EXPLICIT] if device_types is None else [key_of(word) for word in listed(device_types)]
     return registered("register_kernel", func, lambda f: target.impl_all(name, keys, f, arrays=arrays))
 
 

@@ -11,12 +11,14 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
 from turnout import plugins
-from turnout.errors import CallError, ConflictError, NoKernelError, RegistrationError, SchemaError, UniverseError
+from turnout.errors import CallError, ConflictError, NoKernelError, RegistrationError, SchemaError, UniverseError, printed
 from turnout.errors import library as texts
+from turnout.errors.calls import describe
 from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT, IMPLICIT, DispatchKeySet
 from turnout.operators import Operator, shorten
@@ -74,9 +76,9 @@ class Library:
 
     def _begin(self, ns: str, kind: str, dispatch_key: str, package: str) -> None:
         if kind not in _KINDS:
-            raise LibraryError(texts.UNKNOWN_KIND.format(kind))
+            raise LibraryError(texts.UNKNOWN_KIND.format(printed(kind)))
         if not isinstance(ns, str) or not ns.isidentifier():
-            raise LibraryError(texts.BAD_NAMESPACE.format(ns))
+            raise LibraryError(texts.BAD_NAMESPACE.format(printed(ns)))
         if ns in RESERVED and kind != "IMPL":
             raise LibraryError(texts.reserved(ns, kind))
         if dispatch_key and kind != "IMPL":
@@ -281,7 +283,7 @@ def require_callable(api: str, *functions: object) -> None:
     """Raise CallError for a value that is not a function."""
     for function in functions:
         if not callable(function) and function is not FALLTHROUGH:
-            raise CallError(texts.NOT_CALLABLE.format(api, function))
+            raise CallError(texts.NOT_CALLABLE.format(api, describe(function)))
 
 
 def registered(api: str, func: Call | None, register: Callable[[Call], object]) -> Any:
@@ -391,18 +393,22 @@ def key_of(word: str) -> str:
     if word == "default":
         return EXPLICIT
     active = {backend.device_type: backend.name for backend in REGISTRY.backends.values()}
-    if word in active:
-        return active[word]
-    try:
-        return REGISTRY.key_name(word)
-    except UniverseError:
-        pass
+    if isinstance(word, str):
+        if word in active:
+            return active[word]
+        with suppress(UniverseError):
+            return REGISTRY.key_name(word)
     rows = (row for row in providers.data().values() if len(row["devices"]) == len(row["backends"]) == 1)
     known: dict[str, str] = {row["devices"][0]: row["backends"][0] for row in rows}
     known.update((backend.device, backend.name) for each in plugins.catalog().manifests for backend in each.backends)
-    if word not in known:
+    if not isinstance(word, str) or word not in known:
         raise texts.unknown_type(word, active.keys() | known.keys())
     return known[word]
+
+
+def listed(words: Any) -> list[Any]:
+    """A device or key, or several, as a list."""
+    return [words] if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
 
 
 def parse_namespace(api: str, qualname: object) -> tuple[str, str]:
@@ -411,17 +417,17 @@ def parse_namespace(api: str, qualname: object) -> tuple[str, str]:
         raise LibraryError(texts.BAD_OP.format(api, qualname))
     namespace, separator, name = qualname.partition("::")
     if not separator or not namespace or not name or "::" in name:
-        raise LibraryError(texts.BAD_NAME.format(api, qualname))
+        raise LibraryError(texts.BAD_NAME.format(api, printed(qualname)))
     return namespace, name
 
 
 def parse_nameless(api: str, name: str, schema: object) -> FunctionSchema:
     """The schema of a text without a name. Raises LibraryError for a wrong form, SchemaError for a bad schema."""
     if not isinstance(schema, str) or not schema.lstrip().startswith("("):
-        raise LibraryError(texts.BAD_SCHEMA.format(api, schema))
+        raise LibraryError(texts.BAD_SCHEMA.format(api, printed(schema)))
     try:
         return FunctionSchema.parse(f"{name}{schema.strip()}")
     except SchemaError:
         if "->" not in schema:
-            raise LibraryError(texts.BAD_SCHEMA.format(api, schema)) from None
+            raise LibraryError(texts.BAD_SCHEMA.format(api, printed(schema))) from None
         raise

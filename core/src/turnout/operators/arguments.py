@@ -78,9 +78,11 @@ def as_scalar(op_name: str, argument: str, value: Any) -> Any:
     value = _item(value)
     if isinstance(value, (bool, float, complex)) or is_symbol(value):
         return value
-    if not hasattr(value, "__index__"):
+    try:
+        number = int(value.__index__())
+    except (AttributeError, TypeError):
         _refuse(op_name, argument, "a number", value)
-    return _within(op_name, argument, int(value), 1 << 64, "a float or an int in -2**63 to 2**64 - 1")
+    return _within(op_name, argument, number, 1 << 64, "a float or an int in -2**63 to 2**64 - 1")
 
 
 def _within(op_name: str, argument: str, value: int, end: int = 1 << 63, expected: str = "an int in -2**63 to 2**63 - 1") -> int:
@@ -110,6 +112,8 @@ def as_float(op_name: str, argument: str, value: Any) -> float:
         _refuse(op_name, argument, "float", value)
     try:
         return float(value)
+    except TypeError:  # an array of several elements
+        _refuse(op_name, argument, "float", value)
     except OverflowError:
         raise RangeError(texts.wrong_type(op_name, argument, "a number that fits in a float", value)) from None
 

@@ -18,7 +18,7 @@ from posixpath import normpath
 import turnout.keys.order  # noqa: F401 - rows are placed under the lock
 from turnout.config.settings import normal
 from turnout.config.tuples import NamedTuple
-from turnout.errors import ManifestError
+from turnout.errors import ManifestError, printed
 from turnout.errors import plugins as errors
 from turnout.keys import KEYS, STANDARD, KeySpace
 from turnout.keys.rows import LOWEST
@@ -161,8 +161,10 @@ def read(distribution: Distribution, name: str, version: str, entry: str, value:
 _COMPILED = (".so", ".pyd", ".dylib")
 
 
-def _parts(value: str) -> tuple[str, ...]:
+def _parts(value: object) -> tuple[str, ...]:
     """The packages and the file of an entry point, "package:plugin.toml"; empty for anything else."""
+    if not isinstance(value, str):
+        return ()
     package, _, file = (part.strip() for part in value.partition(":"))
     good = re.fullmatch(r"[A-Za-z_][\w.]*:[\w.-]+\.toml", f"{package}:{file}")
     return (*package.split("."), file) if good else ()
@@ -172,7 +174,9 @@ def registered(value: str, api: str) -> Found:
     """A plugin that a program names itself, as an entry point would: see `plugins.register`. Raises ManifestError."""
     top, *rest = _parts(value) or ("",)
     if not rest:
-        raise errors.manifest_not_accepted("a plugin to register", value, [(GROUP, "expected 'package:plugin.toml'")])
+        raise errors.manifest_not_accepted(
+            "a plugin to register", printed(value, str), [(GROUP, "expected 'package:plugin.toml'")]
+        )
     try:
         spec = find_spec(top)
         reader = spec.loader.get_resource_reader(top)  # type: ignore[union-attr] # as importlib.resources, without an import

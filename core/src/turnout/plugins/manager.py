@@ -174,6 +174,7 @@ class Manager:
 
     def require(self, kind: str, name: str, asked: str = "") -> None:
         """Activate the plugin that provides a device or functionality: see `plugins.require_device`."""
+        errors.check_name(kind, name)
         claiming = catalog().claiming(kind, name)
         asked = asked or (f"device {name!r}" if kind == "device" else name)
         if not claiming:
@@ -245,6 +246,7 @@ class Manager:
     # ---- activation
 
     def activate(self, name: str) -> PluginRecord:
+        errors.check_name("plugin", name)
         claiming = catalog().claiming("plugin", name)
         if not claiming:
             raise self._nobody("plugin", name, f"the plugin {name}")
@@ -351,6 +353,7 @@ class Manager:
         self._on_deactivation.append(callback)
 
     def deactivate(self, name: str, *, with_dependents: bool = False) -> None:
+        errors.check_name("plugin", name)
         with LOCK:
             if name not in self._active:
                 if not catalog().claiming("plugin", name):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from turnout.devices import register_device_type, unregister_device_type
-from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError
+from turnout.devices import Backend, register_device_type, unregister_device_type
+from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError, printed
 from turnout.errors import registry as texts
+from turnout.errors.calls import describe
 from turnout.keys import EXPLICIT, IMPLICIT, NON_FUNCTIONAL, OLD_NAMES, BackendRow, Functionality
-from turnout.keys.rows import check_names
+from turnout.keys.rows import KEY_NAME, check_name, check_names
 from turnout.operators import Operator
 from turnout.operators.kernels import ARRAY, BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, KernelTable, LazyFunction
 from turnout.registry.store import REGISTRY, Registry, conflict_error, without_default
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from turnout.devices import Backend
     from turnout.registry.store import Source
     from turnout.schema import FunctionSchema
 
@@ -97,6 +97,8 @@ class Registrations:
         is defined already.
         """
         registry = self.registry
+        if not isinstance(schema, str):
+            raise RegistrationError(f"define: a schema is a text, got {describe(schema)}")
         head = schema[: schema.index("(")] if "(" in schema else schema
         if "::" not in head:
             schema = f"{namespace or self.name}::{schema}"
@@ -166,6 +168,8 @@ class Registrations:
         """
         registry = self.registry
         _check_form(fn, form, made_later=binder is not None)
+        if not isinstance(op_name, str):
+            raise RegistrationError(f"impl: the name of an operator is a text, got {describe(op_name)}")
         qualified = without_default(op_name if "::" in op_name else f"{self.name}::{op_name}")
         kernel = Kernel(
             fn, form, library=self, with_keyset=with_keyset, tracked_only=tracked_only, allow_override=allow_override,
@@ -285,6 +289,8 @@ class Registrations:
         a backend without a manifest. Raises UniverseError when the name or the device string is taken, or is not one.
         """
         registry = self.registry
+        if not isinstance(backend, Backend):
+            raise UniverseError(f"a backend is of a class that derives from turnout.devices.Backend, got {describe(backend)}")
         check_names(type(backend).__name__, backend.name, backend.device_type)
         registry.keys.discovered()
         with registry.lock:
@@ -320,6 +326,7 @@ class Registrations:
         `opt_in`, `backend_key`, `holds_values` and `asks_lines` are those of `turnout.keys.Functionality`.
         """
         keys = self.registry.keys
+        check_name("functionality", KEY_NAME, name, "Profiler")
         keys.discovered()
         with self.registry.lock:
             keys.add_functionality(Functionality(name, per_backend, **row))
@@ -452,9 +459,9 @@ def distribution_of(package: str) -> tuple[str, str]:
 def _check_form(fn: Any, form: str, *, made_later: bool) -> None:
     """Raise for a form or function that no call could run. `made_later`: a binder or specialiser makes the function."""
     if form not in FORMS:
-        raise RegistrationError(f"a kernel's form is one of {', '.join(FORMS)}, got {form!r}")
+        raise RegistrationError(f"a kernel's form is one of {', '.join(FORMS)}, got {printed(form)}")
     if not made_later and not callable(fn) and fn is not FALLTHROUGH:
-        raise KernelSignatureError(f"a kernel is a function or FALLTHROUGH, got {type(fn).__name__} {fn!r}")
+        raise KernelSignatureError(f"a kernel is a function or FALLTHROUGH, got {describe(fn)}")
 
 
 def _has_signature(kernel: Kernel) -> bool:
