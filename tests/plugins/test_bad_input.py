@@ -142,6 +142,14 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("F.conv2d(turnout.ones(1, 3, 4, 4), turnout.ones(2, 2, 3, 3))", ShapeError, "convolution: 'weight' of shape [2, 2, 3, 3] with 1 groups takes 2 channels, 'input' has shape [1, 3, 4, 4]"),
     ("F.conv1d(turnout.ones(1, 1, 2), turnout.ones(1, 1, 3))", ShapeError, "convolution: a kernel of [3] with dilation [1] does not fit the padded input, [2]"),
     ("F.conv_transpose2d(turnout.ones(0, 3, 4, 5), turnout.ones(3, 2, 3, 3), padding=3)", ShapeError, "convolution: padding [3, 3] leaves nothing of the transposed result, whose lengths would be [0, 1]"),
+    # objects of other types where a word is expected, and arguments that another one requires
+    ("turnout.zeros_like(x, memory_format=[1])", ArgumentError, "memory_format must be contiguous_format, preserve_format, channels_last or channels_last_3d, got [1]"),
+    ("turnout.zeros_like(x, layout=x.numpy()[0, :2])", ArgumentError, "layout must be turnout.strided, got array([0., 1.], dtype=float32)"),
+    ("x.is_contiguous(memory_format=[1])", ArgumentError, "is_contiguous: [1] is not a memory format that a tensor can have"),
+    ("turnout.ops.aten.native_batch_norm_backward(x, x, None, None, None, None, None, True, 1e-5, [True] * 3)", ArgumentError, "native_batch_norm_backward: in training, save_mean and save_invstd must be given"),
+    ("turnout.ops.aten.native_batch_norm_backward(x, x, None, None, None, x, x, False, 1e-5, [True] * 3)", ArgumentError, "native_batch_norm_backward: without training, running_mean and running_var must be given"),
+    ("turnout.nan_to_num(x, x.numpy()[0, :2])", CallError, "aten::nan_to_num: argument 'nan' must be float, got ndarray array([0., 1.], dtype=float32)"),
+    ("turnout.ops.aten.add.Scalar(x, x.numpy()[0, :2])", CallError, "aten::add.Scalar: argument 'other' must be a number, got ndarray array([0., 1.], dtype=float32)"),
     # sizes that do not fit the values or the other arguments
     ("turnout.repeat_interleave(turnout.tensor([1, 2]), output_size=5)", ShapeError, "repeat_interleave: output_size is 5, but the result has length 3"),
     ("turnout.repeat_interleave(turnout.tensor([1, 2]), output_size=2)", ShapeError, "repeat_interleave: output_size is 2, but the result has length 3"),

@@ -323,15 +323,13 @@ def native_batch_norm_backward(
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
     """The gradients of (input, weight, bias); None where the mask is False."""
     computed = _computed("native_batch_norm_backward", input.dtype)
-    if train:
-        assert save_mean is not None
-        assert save_invstd is not None
-        mean, factor = converted(save_mean, computed), converted(save_invstd, computed)
-    else:
-        assert running_mean is not None
-        assert running_var is not None
-        mean = converted(running_mean, computed)
-        factor = aten.rsqrt(aten.add__Scalar(converted(running_var, computed), eps))
+    centre, spread = (save_mean, save_invstd) if train else (running_mean, running_var)
+    if centre is None or spread is None:
+        needed = "in training, save_mean and save_invstd" if train else "without training, running_mean and running_var"
+        raise ArgumentError(f"native_batch_norm_backward: {needed} must be given")
+    mean, factor = converted(centre, computed), converted(spread, computed)
+    if not train:
+        factor = aten.rsqrt(aten.add__Scalar(factor, eps))
     n = input.ndim
     dims = [d for d in range(n) if d != 1]
     grad = converted(grad_out, computed)

@@ -136,7 +136,7 @@ def _arguments(op: Operator, args: tuple[Any, ...]) -> str:
     """The arguments that were given, in a few words each."""
     shown = []
     for argument, value in zip(op.schema.arguments, args, strict=True):
-        if argument.has_default and not argument.type.is_tensor_like and value == argument.default:
+        if argument.has_default and not argument.type.is_tensor_like and _is_default(value, argument.default):
             continue
         if isinstance(value, (list, tuple)) and any(hasattr(v, "device") for v in value):
             shown += [f"{argument.name}[{i}]: {describe(v)}" for i, v in enumerate(value[:4])]
@@ -144,6 +144,11 @@ def _arguments(op: Operator, args: tuple[Any, ...]) -> str:
         elif value is not None:
             shown.append(f"{argument.name}: {describe(value)}")
     return ", ".join(shown) or "none"
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether they are equal. An array, whose comparison is no bool, is never a default."""
+    return not hasattr(value, "shape") and bool(value == default)
 
 
 def _placed(args: tuple[Any, ...]) -> Iterator[Any]:

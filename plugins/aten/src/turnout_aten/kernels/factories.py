@@ -38,9 +38,12 @@ if TYPE_CHECKING:
     Sizes = Sequence[int]
 
 
+_FORMATS = ("contiguous_format", "preserve_format", *MEMORY_FORMATS)
+
+
 def check_layout(layout: Any) -> None:
     """Raise ArgumentError for any layout except strided."""
-    if layout is not None and layout != "strided":
+    if layout is not None and not (isinstance(layout, str) and layout == "strided"):
         raise ArgumentError(texts.not_strided("", layout))
 
 
@@ -50,14 +53,14 @@ def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -
     None as the format means preserve_format, which keeps the layout of `tensor` if that is dense. Raises ArgumentError for an
     unknown format, or one for another number of dimensions.
     """
-    if memory_format is None or memory_format == "preserve_format":
+    if memory_format is None:
         return None if tensor is None else preserved_strides(tensor)
-    if memory_format == "contiguous_format":
-        return None
-    if memory_format not in MEMORY_FORMATS:
+    if not isinstance(memory_format, str) or memory_format not in _FORMATS:
         raise ArgumentError(
             f"memory_format must be contiguous_format, preserve_format, channels_last or channels_last_3d, got {memory_format!r}"
         )
+    if memory_format not in MEMORY_FORMATS:
+        return None if tensor is None or memory_format == "contiguous_format" else preserved_strides(tensor)
     order = MEMORY_FORMATS[memory_format]
     if len(shape) != len(order):
         raise ArgumentError(f"{memory_format} needs {len(order)} dimensions, got shape {list(shape)}")

@@ -208,7 +208,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
                 return not shape or strides[0] == 1 or shape[0] < 2
             dims: Any = reversed(range(len(shape)))
         else:
-            order = constants.MEMORY_FORMATS.get(memory_format)
+            order = constants.MEMORY_FORMATS.get(memory_format) if isinstance(memory_format, str) else None
             if order is None:
                 raise ArgumentError(f"is_contiguous: {memory_format!r} is not a memory format that a tensor can have")
             if len(shape) != len(order):
