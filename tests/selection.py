@@ -52,14 +52,17 @@ LEFT_OUT: tuple[tuple[str, str, str], ...] = (
     ("tests/plugins/test_host_fallback.py", "test_a_backend_without_kernels_.*", "a grid of its own"),
     (
         "tests/conformance/test_other_devices.py",
-        r"test_(vmap|a_replay|out_form|in_place|gradients|autocast|operator_gives_what_cpu_gives\[.*column-major).*",
+        r"test_(vmap|a_replay|special_values|out_form|in_place|gradients|autocast|operator_gives_what_cpu_gives\[.*column-major).*",
         "on opencl the values of the functional form, in two layouts, are enough",
     ),
 )
 
 # What runs with `--selection whole` alone.
 LAYOUTS = r"test_operator_gives_what_cpu_gives\[.*-(column-major|spread)\]"
-OTHER_FORMS = r"test_(in_place_form|out_form|gradients_are|vmap_gives|a_replay_gives|autocast_computes|operators_refuse|the_k).*"
+OTHER_FORMS = (
+    r"test_(in_place_form|out_form|gradients_are|vmap_gives|a_replay_gives|autocast_computes|operators_refuse"
+    r"|special_values|the_k).*"
+)
 ON_DEMAND = (("tests/conformance/test_dask.py", f"{LAYOUTS}|{OTHER_FORMS}", "a call on dask builds a graph"),)
 
 # Slow tests that the fast selection takes, each the quickest that tries its mechanism: file, pattern of names, mechanism.

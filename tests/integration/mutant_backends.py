@@ -24,6 +24,7 @@ from turnout_aten.kernels.tables import register_kernels
 GIVES = "test_operator_gives_what_cpu_gives"
 INPLACE = "test_in_place_form_writes_what_cpu_writes"
 OUT = "test_out_form_fills_what_it_is_given"
+UNUSUAL = "test_special_values_and_large_arrays_give_what_cpu_gives"
 
 
 class Mutant(NamedTuple):
@@ -60,6 +61,11 @@ def clearing_its_input(x: Any, out: Any) -> None:
 def clearing_its_output_first(x: Any, y: Any, out: Any) -> None:
     out[...] = 0
     out += x * y
+
+
+def computing_one_block(x: Any, out: Any) -> None:
+    out[...] = np.exp(x)
+    out.reshape(-1)[1024:] = 0  # a copy, except in row-major order
 
 
 def returning(x: Any, out: Any) -> Any:
@@ -203,6 +209,8 @@ MUTANTS: dict[str, Mutant] = {
     "changed_input": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": clearing_its_input}),
     "wrong_shape": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": Row(allocating(lambda x: np.exp(x)[None]), "always")}),
     "other_layout": Mutant((f"{GIVES}[exp-column-major]",), {"exp.out": Row(allocating(lambda x: np.ascontiguousarray(np.exp(x))), "always")}),
+    "infinite_as_finite": Mutant((f"{UNUSUAL}[exp]",), {"exp.out": lambda x, out: np.nan_to_num(np.exp(x, out), copy=False)}),
+    "one_block": Mutant((f"{UNUSUAL}[exp]",), {"exp.out": computing_one_block}),
     "not_written": Mutant((f"{OUT}[exp]",), {"exp.out": returning}),
     "written_too_early": Mutant((f"{INPLACE}[mul.Tensor]",), {"mul.out": Row(clearing_its_output_first, pointwise=True)}),
     "no_0_dims": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": without_0_dims}),

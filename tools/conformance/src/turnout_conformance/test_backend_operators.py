@@ -5,6 +5,7 @@ What cpu gives is compared with NumPy by the repository's own tests. What it rai
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -86,6 +87,25 @@ def test_operator_gives_what_cpu_gives(case: OperatorCase, turnout_device: str, 
             assert promise in (None, facts(found)), f"{turnout_device} gave {facts(found)}, and meta says {promise}"
             if dtype in kinds and not op.schema.is_view and shares_memory(op, found, args, kwargs, inputs):
                 assert shares_memory(op, expected, cpu_args, cpu_kwargs, inputs), "a result shares memory with another tensor"
+
+
+SEARCHING = ("special", "large")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.sets.keys().isdisjoint(SEARCHING)], ids=str)
+def test_special_values_and_large_arrays_give_what_cpu_gives(case: OperatorCase, turnout_device: str) -> None:
+    """Infinities, NaN and -0.0 in each operand, and more elements than one block of a kernel has: in no sample of the others."""
+    op = find(case.op)
+    calls: list[tuple[Sample, str]] = []
+    for each in (each for name in SEARCHING for each in case.sets.get(name, ())):
+        held = [dtype for dtype in ("float32", *each.dtypes) if dtype in each.dtypes and dtype in dtypes_of(turnout_device)]
+        calls += [(sample, dtype) for sample in each.samples[:1] for dtype in held[:1]]
+    for sample, dtype in nonempty(iter(calls), turnout_device):
+        (args, kwargs), (cpu_args, cpu_kwargs) = both(sample, dtype, row_major, turnout_device)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found, expected = outcome(op, *args, **kwargs), outcome(op, *cpu_args, **cpu_kwargs)
+        check(found, expected, turnout_device, case.tolerance, layouts=False, vectors=case.vectors)
 
 
 def is_plain(tensor: turnout.Tensor) -> bool:
