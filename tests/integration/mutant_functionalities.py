@@ -79,6 +79,9 @@ MUTANTS = {
     "CuttingGradients": Mutant(
         "with turnout.no_grad():\n        return below(op, keyset, args)", ("test_gradients_are_those_without[exp]",)
     ),
+    "Reseeding": Mutant(
+        "if op.name == 'exp':\n        turnout.manual_seed(0)\n    return below(op, keyset, args)", (f"{PASSES}[exp]",)
+    ),
     "SkippingAnOperator": Mutant(
         RIGHT, (f"{PASSES}[exp]",), 'library.impl("aten::exp", "{key}", turnout.library.fallthrough_kernel)'
     ),

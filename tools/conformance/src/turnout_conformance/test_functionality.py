@@ -38,6 +38,11 @@ def compare(found: Any, expected: Any, changes: bool = False, *, layouts: bool =
     check(found, expected, "cpu", 0, layouts=layouts, names=("the call with it", "the call without it"))
 
 
+def drawn(before: tuple[int, int], after: tuple[int, int]) -> tuple[int, int]:
+    """By how much the seed and the offset of the random numbers have changed."""
+    return after[0] - before[0], after[1] - before[1]
+
+
 def aliases(results: Any, args: list[Any]) -> list[bool]:
     """Whether each result shares memory with the first argument."""
     return [t.is_alias_of(args[0]) for t in tensors(results) if isinstance(args[0], turnout.Tensor)]
@@ -69,11 +74,14 @@ def test_an_operator_passes_and_gives_what_it_gives_without(case: OperatorCase, 
     changes = turnout_key.may_change(op)
     for sample, dtype in samples(case, "cpu"):
         args, kwargs = arguments(sample, dtype, row_major("cpu"))
+        first = turnout.get_rng_state()
         expected = without(turnout_key, op, *args, **kwargs)
         again, named = arguments(sample, dtype, row_major("cpu"))
-        before = shown([*again, *named.values()])
+        before, second = shown([*again, *named.values()]), turnout.get_rng_state()
         found = through(turnout_key, op, again, named)
         compare(found, expected, changes)
+        if not changes:
+            assert drawn(second, turnout.get_rng_state()) == drawn(first, second), "it drew random numbers, or seeded them anew"
         assert before == shown([*again, *named.values()]), "it changed an input"
         if not changes and args:
             assert aliases(found, again) == aliases(expected, args), "a view is no view any more, or a copy is one"
