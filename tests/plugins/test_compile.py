@@ -884,7 +884,29 @@ def test_a_second_derivative_that_would_be_wrong_is_refused() -> None:
     )
 
 
+class Twenty(turnout.autograd.Function):
+    """A gradient that is not that of the operators; `what` is how the result is made."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, what: str) -> Any:
+        if what == "written":
+            ctx.mark_dirty(x.mul_(2))
+        return {"new": x.round(), "input": x, "written": x, "view": x.view(-1)}[what]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * 20, None
+
+
+def of_hooked_module(x: Any) -> Any:
+    module = turnout.nn.Tanh()
+    module.register_full_backward_hook(lambda module, of_inputs, of_outputs: (of_inputs[0] * 3,))
+    return module(x) + x
+
+
 RECORD_THEMSELVES: list[Callable[[Any], Any]] = [
+    *[partial(lambda what, x: Twenty.apply(x * 1, what) * 2 + x, what) for what in ("new", "input", "written", "view")],
+    of_hooked_module,
     lambda x: x[1:],
     lambda x: turnout.prod(x),
     lambda x: (x * 2).mul_(3) if x.sum else x,

@@ -255,7 +255,7 @@ def test_what_others_do_for_it_is_said(name: str, tmp_path: Any, monkeypatch: py
     told: list[str] = []
     state = turnout.get_rng_state()
     try:
-        told_of_effects(lambda what, of_first_use: told.append(what), lambda: program(turnout.ones(3, requires_grad=True)))
+        told_of_effects(lambda what, *kind: told.append(what), lambda: program(turnout.ones(3, requires_grad=True)))
     except (turnout.TurnoutError, OSError):
         pass  # of a file that is not there, or a tensor on another device: it was said before
     finally:

@@ -19,22 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = ["effect", "told_of_effects"]
 
-_LISTENER: ContextVar[Callable[[str, bool], None] | None] = ContextVar("turnout.effects", default=None)
+_LISTENER: ContextVar[Callable[[str, bool, bool], None] | None] = ContextVar("turnout.effects", default=None)
 
 
-def effect(what: str, *, of_first_use: bool = False) -> None:
+def effect(what: str, *, of_first_use: bool = False, of_gradients: bool = False) -> None:
     """Tell who keeps the operators of this call that it reads or changes something else.
 
     Arguments:
         what: how the program says it
         of_first_use: whether it may be how an object makes its state when it is first used
+        of_gradients: whether it is only that gradients of the results are not those of the operators
     """
     listener = _LISTENER.get()
     if listener is not None:
-        listener(what, of_first_use)
+        listener(what, of_first_use, of_gradients)
 
 
-def told_of_effects(listener: Callable[[str, bool], None], call: Callable[[], T]) -> T:
+def told_of_effects(listener: Callable[[str, bool, bool], None], call: Callable[[], T]) -> T:
     """`call()`; in it, and in its context alone, `listener` is called with the arguments of `effect`."""
     made: T = during(_LISTENER, listener, call)
     return made

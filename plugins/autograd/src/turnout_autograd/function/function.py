@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from turnout.config.effects import effect
 from turnout.errors import CallError
 from turnout.keys import KEYS
 from turnout.operators.tracebacks import shorten
@@ -160,6 +161,7 @@ def _recorded(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]
             raise errors.GradientError(errors.functions.function_not_input(cls.__name__))
     if not tracked:
         return as_returned(output, [unrecorded(cls, value, args, ctx._dirty) for value in outputs]), ctx
+    effect("Function.apply()", of_gradients=True)
     node = FunctionNode()
     start(node, tuple(edges))
     node.function = cls

@@ -35,6 +35,7 @@ class Capture(Recording):
 
     reason   why it does not become a program, or ""
     changed  whether the reason is that the call changes Python objects, which it may do once: state that is made at first use
+    has_own_gradients  whether gradients of its results may be others than those of its operators
     """
 
     admits_traces = True  # an eager call may trace: that is an effect, so no program misses it
@@ -46,6 +47,7 @@ class Capture(Recording):
         self._given = walk.arrays
         self.reason = ""
         self.changed = False
+        self.has_own_gradients = False
         for tensor in walk.tensors:
             self.bind(tensor)
         for generator in walk.generators:
@@ -75,8 +77,12 @@ class Capture(Recording):
         if in_effect(TRACER) & TRACER:  # else a kernel reads, which is its own affair
             self.refuse(errors.read(what))
 
-    def _told_of_effect(self, what: str, of_first_use: bool) -> None:
-        if in_effect(TRACER) & TRACER:  # as above
+    def _told_of_effect(self, what: str, of_first_use: bool, of_gradients: bool) -> None:
+        if not in_effect(TRACER) & TRACER:  # as above
+            return
+        if of_gradients:
+            self.has_own_gradients = True
+        else:
             self.changed = self.changed or (of_first_use and not self.reason)
             self.refuse(errors.effect(what), strict=not of_first_use)
 

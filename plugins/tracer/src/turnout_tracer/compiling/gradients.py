@@ -42,7 +42,7 @@ class Differentiable(Program):
 
     def __init__(self, walk: Walk, capture: Capture, outcomes: Outcomes, name: str, engine: str) -> None:
         of_inputs = any(each.is_input and each.view is not None for each in outcomes.tensors)
-        if outcomes.grads or outcomes.slots or walk.groups or of_inputs:
+        if outcomes.grads or outcomes.slots or walk.groups or of_inputs or capture.has_own_gradients:
             raise NotOneNodeError
         self.name = name
         self.calls = 0
