@@ -12,6 +12,7 @@ from turnout import compiler
 from turnout.errors import AliasError, TurnoutError
 from turnout_conformance.compiled import DrawnSizes, Outcome, SizedOutcome, outcome, tensors_of
 from turnout_tracer.compiling import dynamic, eager
+from turnout_tracer.nodes import Ref, mapped
 from turnout_tracer.sizes import Sizes
 
 
@@ -33,6 +34,75 @@ def test_programs_of_several_sizes_give_the_same_bits_by_few_traces(seeds: Calla
         assert not outcome.problem, f"seed {seed}: {outcome.problem}\n{outcome.text}"
         traced += outcome.traced
     assert traced >= 2 * len(chosen)
+
+
+def of_row_major_values(graph: Any, examples: list[Any], options: dict[str, Any]) -> Callable[..., list[Any]]:
+    """An engine whose values have no strides, as those of XLA: each is a row-major tensor with memory of its own."""
+
+    def run(*given: Any) -> list[Any]:
+        values: dict[int, Any] = {i: owned(each) for i, each in enumerate(given)}
+        values.update({each.ref.index: owned(each.tensor) for each in graph.constants})
+        for node in graph.nodes:
+            made = node.op.call_boxed(mapped(lambda each: values[each.index] if isinstance(each, Ref) else each, node.args))
+            several = isinstance(node.outputs, (list, tuple))
+            outputs, results = (node.outputs, made) if several else ([node.outputs], [made])
+            values.update({output.index: owned(each) for output, each in zip(outputs, results, strict=True)})
+        return [values[each.index].clone() for each in graph.results]
+
+    return run
+
+
+def owned(value: Any) -> Any:
+    if not isinstance(value, turnout.Tensor):
+        return value
+    return value.detach().clone(memory_format="contiguous_format")
+
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "all": lambda a: a.mul_(2),
+    "a row": lambda a: a[0].fill_(7),
+    "a column": lambda a: a[:, -1].add_(a[:, 0]),
+    "a diagonal": lambda a: a.diagonal().mul_(3),
+    "at an index": lambda a: a.index_put_((turnout.tensor([0, 1]),), turnout.ones(())),
+    "a copy": lambda a: a.copy_(turnout.arange(float(a.numel())).reshape(a.shape)),
+    "nothing": lambda a: None,
+}
+PAIRS: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    "transposed first": lambda x: (x.t(), x),
+    "transposed last": lambda x: (x, x.t()),
+    "a part last": lambda x: (x.t(), x.t()[1:]),
+    "turned": lambda x: (x.view(2, 2, 3).permute(2, 0, 1), x.view(2, 2, 3).permute(2, 0, 1)[1]),
+    "flat": lambda x: (x.t(), x.view(-1)),
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_engines_may_have_values_without_strides(pair: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eager, "compile", of_row_major_values)
+    for write in WRITES.values():
+
+        def function(a: Any, b: Any, write: Any = write) -> Any:
+            write(a)
+            if b.numel() < 12:  # a part of its memory, of which as_strided may see more
+                return a + 1, b * 2
+            double, scattered = b * 2, turnout.as_strided_scatter(b * 2, b.new_zeros(2), (2,), (3,))
+            double.as_strided((2,), (3,)).mul_(5)
+            return a + 1, double, (b * 2).as_strided((2, 2), (1, 2)), turnout.as_strided_copy(b + 1, (3,), (2,)), scattered
+
+        compiled = turnout.compile(function, engine="eager")
+        for _ in range(2):
+            first, second = (turnout.arange(1.0, 13.0).reshape(4, 3) for _ in range(2))
+            expected = [(each.tolist(), each.stride()) for each in function(*PAIRS[pair](second))]
+            assert [(each.tolist(), each.stride()) for each in compiled(*PAIRS[pair](first))] == expected
+            assert first.tolist() == second.tolist()
+        assert [each.calls for each in compiler.signatures(compiled)] == [1]
+
+
+def test_random_programs_need_no_strides_of_values(seeds: Callable[..., range], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eager, "compile", of_row_major_values)
+    for seed in seeds(4, many=2000):
+        outcome = Outcome(seed, "eager", "cpu")
+        assert not outcome.problem, f"seed {seed}: {outcome.problem}\n{outcome.text}"
 
 
 def with_gradients(call: Callable[..., Any], sizes: tuple[int, int]) -> tuple[list[Any], list[Any]]:

@@ -36,7 +36,7 @@ def two_devices(x: Any) -> Any:
 REASONS: list[tuple[Callable[..., Any], Callable[[], Any], str]] = [
     (lambda x: x * 2, hooked, "arguments[0] has hooks"),
     (lambda x: (x, KEPT)[1], W.clone, "the call returns a list that the program has too"),
-    (as_strided, lambda: turnout.arange(6.0)[1:4], "as_strided may see memory outside of an input"),
+    (as_strided, lambda: turnout.arange(6.0)[1:4], "as_strided may see memory outside of the tensor that it is given"),
     (two_devices, W.clone, "the graph uses several devices: cpu, meta"),
 ]
 

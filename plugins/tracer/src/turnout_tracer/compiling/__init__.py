@@ -8,6 +8,7 @@
 | `guards` | a walk as one function that reads the same again |
 | `capture` | the first call, which runs eagerly and is recorded |
 | `outcomes` | what a call leaves behind: results, `.grad`, places that hold another tensor |
+| `memory_order` | graphs in which `as_strided` means the same whatever strides an engine's values have |
 | `lowering` | the record as a graph without writes, and what its results stand for |
 | `optimiser` | dead code, common subexpressions, constants |
 | `engines` | which engine compiles a graph |

@@ -21,7 +21,8 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.errors import NotLoweredError, NotWorthwhileError
 from turnout_tracer.compiling.functions import LIMIT, Compiled, Entry
-from turnout_tracer.compiling.lowering import STRIDED, Lowered, fake_like, symbolic_like
+from turnout_tracer.compiling.lowering import Lowered, symbolic_like
+from turnout_tracer.compiling.memory_order import STRIDED, fake_like
 from turnout_tracer.compiling.outcomes import Kind, Memory
 from turnout_tracer.compiling.programs import UNTRUE, Program
 from turnout_tracer.compiling.reach import Code

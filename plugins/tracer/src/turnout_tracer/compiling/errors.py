@@ -90,9 +90,9 @@ def overlapping() -> str:
     return "inputs share memory that none of them covers from its start, or see it in several dtypes"
 
 
-def strided_input() -> str:
-    """as_strided over an input that is a part of its memory."""
-    return "as_strided may see memory outside of an input"
+def outside_of_tensor() -> str:
+    """as_strided over a tensor that is a part of its memory."""
+    return "as_strided may see memory outside of the tensor that it is given"
 
 
 def several_devices(devices: Iterable[str]) -> str:

@@ -16,7 +16,8 @@ from turnout_aten.tensor.grad_mode import enable_grad, no_grad
 from turnout_aten.tensor.reads import told_of_reads
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import engines, errors
-from turnout_tracer.compiling.lowering import fake_like, flat, raw_of
+from turnout_tracer.compiling.lowering import flat, raw_of
+from turnout_tracer.compiling.memory_order import fake_like
 from turnout_tracer.compiling.outcomes import made_again
 from turnout_tracer.compiling.programs import Program, check_results, facts_of, finished, laid_out
 from turnout_tracer.graph import Graph
@@ -61,12 +62,13 @@ class Differentiable(Program):
         self._used, self._from_results = halves.used, halves.from_results
         examples = fakes[: len(walk.tensors) + len(walk.generators)]
         self.recorded = graph_of(name, examples, halves.forward, halves.constants(halves.forward), halves.results)
-        self.graph = finished(self.recorded)
+        self.graph = finished(self.recorded, examples)
         with no_grad(), mode:
             made = self.recorded(*examples)
             saved = [examples[i] for i in self._used] + [made[i] for i in self._from_results] + list(made[self._count :])
-        backward = halves.backward_graph(f"{name}_backward", [*saved, *fakes[len(fakes) - len(self._recording) :]])
-        self._backward_graph = finished(backward)
+        of_backward = [*saved, *fakes[len(fakes) - len(self._recording) :]]
+        backward = halves.backward_graph(f"{name}_backward", of_backward)
+        self._backward_graph = finished(backward, of_backward)
         self._expected = [facts_of(each.tensor) for each in outcomes.memories]
         self._strides = [each.tensor.stride() for each in outcomes.memories]
         device = engines.one_device([*walk.tensors, *[each.tensor for each in outcomes.memories]])
@@ -74,7 +76,6 @@ class Differentiable(Program):
         self.engine, compile = engines.chosen(engine, device)
         options = {"name": name, "device": device, "written": ()}
         self._run = engines.compiled(self.engine, compile, self.graph, examples, options)
-        of_backward = [*saved, *fakes[len(fakes) - len(self._recording) :]]
         self._run_backward = engines.compiled(self.engine, compile, self._backward_graph, of_backward, options)
         self.notes = (
             *getattr(self._run, "notes", ()),

@@ -19,6 +19,7 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.tensor.wrappers import WrapperTensor
 from turnout_tracer.compiling import engines, errors
 from turnout_tracer.compiling.errors import NotLoweredError
+from turnout_tracer.compiling.memory_order import fake_like, is_strided, is_whole
 from turnout_tracer.graph import Graph
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
 from turnout_tracer.recording import Recording, trace
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
     from turnout_tracer.compiling.outcomes import Outcomes
     from turnout_tracer.compiling.signatures import Walk
-
-STRIDED = "as_strided"  # how the names of operators begin that may read any place of an input's memory
 
 
 class Lowered:
@@ -58,8 +57,8 @@ class Lowered:
         sizes: Sizes | None = None,
     ) -> None:
         self.bases, covers = _bases(walk)
-        if any(node.op.name.startswith(STRIDED) for node in capture.nodes) and not all(map(_is_whole, walk.tensors)):
-            raise NotLoweredError(errors.strided_input())
+        if is_strided(capture.nodes) and not all(map(is_whole, walk.tensors)):
+            raise NotLoweredError(errors.outside_of_tensor())
         mode = turnout.FakeMode()
         constants = capture.constants
         raw = raw_of(walk, capture, outcomes, name, sizes)
@@ -141,12 +140,6 @@ def flat(count: int) -> Any:
     return take_apart([turnout.empty(0)] * count, lambda value: None)
 
 
-def fake_like(tensor: Tensor) -> Tensor:
-    """A fake tensor with memory of its own; the mode is active."""
-    made: Tensor = aten.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=tensor.device)
-    return made
-
-
 def symbolic_like(mode: Any, tensor: Tensor) -> Tensor:
     """A fake tensor in row-major order, with memory of its own, whose sizes are symbols, but for 0 and 1; no mode is active."""
     shape = mode.from_tensor(turnout.empty(tuple(tensor.shape), device="meta"), dynamic=range(tensor.ndim)).shape
@@ -158,14 +151,6 @@ def symbolic_like(mode: Any, tensor: Tensor) -> Tensor:
 def _formula(size: Any) -> Any:
     """A size that is a symbol, as a graph computes it."""
     return size.computed({name: Formula(name) for name in size.symbols}) if is_symbol(size) else size
-
-
-def _is_whole(tensor: Tensor) -> bool:
-    """Whether a tensor is all of its memory."""
-    if tensor.storage is None:
-        return True
-    size: int = tensor.device.backend.storage_size(tensor.storage.memory.array)
-    return size == tensor.numel() and tensor.storage_offset() == 0 and is_dense(tuple(tensor.shape), tensor.stride())
 
 
 def _bases(walk: Walk) -> tuple[list[int], list[int]]:

@@ -17,6 +17,7 @@ from turnout_aten.tensor.taking_over import is_alone, take_over
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import engines, errors
 from turnout_tracer.compiling.lowering import Lowered, apart
+from turnout_tracer.compiling.memory_order import in_memory_order
 from turnout_tracer.compiling.optimiser import optimised
 from turnout_tracer.compiling.outcomes import made_again
 from turnout_tracer.compiling.signatures import put
@@ -50,7 +51,7 @@ class Program:
         self.name = name
         self.calls = 0
         self.sizes = ""
-        self.recorded, self.graph = lowered.graph, finished(lowered.graph)
+        self.recorded, self.graph = lowered.graph, finished(lowered.graph, lowered.examples)
         # Of what the first call left, only its description is kept, and none of its tensors.
         self._tensors, self._leaves, self._structure = outcomes.tensors, outcomes.leaves, outcomes.structure
         self._grads, self._slots = outcomes.grads, outcomes.slots
@@ -140,10 +141,11 @@ class Program:
 UNTRUE = object()
 
 
-def finished(graph: Graph) -> Graph:
-    """The graph for the engine: optimised, with results that share no memory."""
+def finished(graph: Graph, examples: Sequence[Any]) -> Graph:
+    """The graph for the engine: optimised, with results that share no memory, and `as_strided` of row-major values alone."""
     results = list(graph.results)
     nodes, constants = optimised(graph.nodes, graph.constants, results)
+    nodes = in_memory_order(nodes, constants, examples)
     indices = [each.ref.index for each in constants]
     nodes, results = apart(nodes, results, max([len(graph.inputs) - 1, *indices]) + 1, indices)
     return Graph(graph.name, graph.inputs, graph.signature, nodes, constants, graph.output, results)
