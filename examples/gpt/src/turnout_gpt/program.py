@@ -70,16 +70,16 @@ def arguments() -> ArgumentParser:
     """What the command takes."""
     parser = ArgumentParser(prog="turnout-gpt", description="Train a small GPT on the pages of Python's help, and sample a text.")
     for name, usual, words in (
-        ("steps", 500, "steps of training; 0 samples alone"),
-        ("batch", 16, "pieces of text in a step"),
-        ("context", 64, "characters in a piece"),
-        ("layers", 4, "layers of the model"),
-        ("heads", 4, "heads of attention"),
-        ("width", 128, "the length of a character's vector"),
-        ("characters", 300, "characters to sample"),
-        ("seed", 0, "the seed of everything random"),
+        ("--steps", 500, "steps of training; 0 samples alone"),
+        ("--batch", 16, "pieces of text in a step"),
+        ("--context", 64, "characters in a piece"),
+        ("--layers", 4, "layers of the model"),
+        ("--heads", 4, "heads of attention"),
+        ("--width", 128, "the length of a character's vector"),
+        ("--characters", 300, "characters to sample"),
+        ("--seed", 0, "the seed of everything random"),
     ):
-        parser.add_argument(f"--{name}", type=int, default=usual, help=f"{words} (default: {usual})")
+        parser.add_argument(name, type=int, default=usual, help=f"{words} (default: {usual})")
     parser.add_argument("--rate", type=float, default=2e-3, help="the learning rate at its highest")
     parser.add_argument("--dropout", type=float, default=0.0, help="the probability of dropout")
     parser.add_argument("--device", default="cpu", help="where to train")
