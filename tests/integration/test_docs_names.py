@@ -27,6 +27,8 @@ from turnout_aten import plugin_api
 from turnout_aten.generated.rows import OPERATORS
 
 CODE = re.compile(r"`([A-Za-z_][\w.-]*)(?:\(.*?\))?`")
+# A word in quotes, such as a choice, also as the value of an argument; and the argument.
+QUOTED = re.compile(r"`(?:(\w+) ?= ?)?\"(\w+)\"`")
 # What a line of a source defines: a function, class or import, a variable or field, a parameter or key, a word, a table of TOML.
 DEFINED = re.compile(
     r"\b(?:def|class|import|from|define)\s+(\w+)|^\s*(\w+)(?:: [^=\n]+)?\s*[:?]?= |[(,{]\s*\*{0,2}(\w+)\s*[:=]"
@@ -49,7 +51,7 @@ NOT_OURS = {
     "log_path": "the sanitizers", "add.reduceat": "NumPy",
     "FP_CONTRACT": "OpenCL", "python3.11-dbg": "Debian", "pypi": "an environment of GitHub",
     "backend-path": "pyproject.toml", "package-data": "pyproject.toml", "cp311-abi3": "the name of a wheel",
-    "turnout.ad": "what one types before the tab key",
+    "turnout.ad": "what one types before the tab key", "AcmeProfiler": "the key of a plugin that pages have as an example",
 }  # fmt: skip
 # Files that a build makes, which a clone does not have.
 MADE = re.compile(r"(dist|build|\.venv|docs/_build|.*\bgenerated)(/|$)|.*/(known_packages\.py|expressions\.h)$")
@@ -129,8 +131,9 @@ def unknown(text: str, folders: tuple[str, ...]) -> list[str]:
     """The names in the sentences of a text that nothing has."""
     sentences, programs = FENCE.sub("", text), "".join(body for _, body in FENCE.findall(text))
     there = public().union(words(programs), *map(of_files, folders))
+    quoted = {word for words in QUOTED.findall(sentences) for word in words if word}
     wrong = []
-    for name in sorted(set(CODE.findall(sentences))):
+    for name in sorted({*CODE.findall(sentences), *quoted}):
         first, _, rest = name.partition(".")
         if first == "plugin" and rest not in ("", "py", "toml"):
             known = name in options()
@@ -153,10 +156,14 @@ def test_every_name_of_code_in_a_sentence_is_there(page):
 
 
 def test_a_name_that_nobody_has_is_noticed():
-    text = "`turnout.add`, `AutogradCPU`, `plugin.cpu.threads`, `os.path`, `x.sum()`, `add__Tensor`, `clear_autocast_cache()`"
-    assert unknown(text, ("plugins/autocast",)) == []
-    wrong = "`turnout.addd`, `AutogradGPU`, `plugin.cpu.thread`, `so.path`, `x.some()`, `addd__Tensor`, `clear_autocast_caches()`"
-    assert unknown(f"{text} and {wrong}", ("plugins/autocast",)) == sorted(re.findall(r"`([\w.]+)", wrong))
+    folders = ("core", "plugins/autocast")
+    text = "`turnout.add`, `AutogradCPU`, `plugin.cpu.threads`, `os.path`, `x.sum()`, `add__Tensor`, `clear_autocast_cache()`, "
+    assert unknown(f'{text} `"IMPL"`, `kind="FRAGMENT"`', folders) == []
+    wrong = (
+        "`turnout.addd`, `AutogradGPU`, `plugin.cpu.thread`, `so.path`, `x.some()`, `addd__Tensor`, `clear_autocast_caches()`, "
+    )
+    wrong += '`"IMPLS"`, `kinds_="FRAGMENTS"`'
+    assert unknown(text + wrong, folders) == sorted(re.findall(r"[`\"](\w[\w.]*)", wrong))
 
 
 def test_each_name_of_others_is_on_a_page_and_not_here(monkeypatch):

@@ -54,6 +54,7 @@ def test_every_field_is_in_the_documentation_with_its_choices_and_whether_it_is_
             required, meaning = said[title][name]
             assert (required == "required") == bool(field.required), name
             assert [choice for choice in filter(None, field.choices) if choice not in meaning] == [], name
+            assert not (field.choices and field.absent) or re.search(rf'`"{field.absent}"`[^;]*\(the default\)', meaning), name
     options = (*_OPTION, *_OPTION["type"].choices)
     for name, words in {"needs": _NEED, "option.<name>": options, "provides.members": _MEMBERS}.items():
         meaning = said["field"][name][1]
