@@ -13,6 +13,7 @@ from pages import FENCE, ROOT, Reader, blocks, pages, shell_commands, tracked
 from workspace import manifests
 
 from outcomes import refused
+from turnout.keys import KEYS
 from turnout_aten.declarations.reading import load
 from turnout_aten.generated import rows
 from turnout_aten.generation.files import STANDARD
@@ -156,6 +157,20 @@ def test_the_table_of_devices_has_every_device_of_the_workspace():
         found |= {(each["device"], f"plugins/{path.parents[2].name}") for each in provides.get("backend", ())}
     assert set(rows) == found
     assert len(rows) == len(found) > 5
+
+
+def test_the_keys_that_the_page_about_dispatch_has_of_each_kind_are_of_that_kind():
+    backends, keys = KEYS.universe.backends, set(KEYS.universe.runtime_keys)
+    of_each = {key for key in keys for backend in backends if key.endswith(backend) and key != backend}
+    kinds = {
+        "backend": backends,
+        "functionality of each backend": of_each,
+        "functionality of all backends": keys - of_each - {*backends},
+        "alias, for registration only": KEYS.universe.aliases,
+    }
+    rows = (DOCS / "how-dispatch-works.md").read_text(encoding="utf-8").partition("| kind | examples |")[2].partition("\n\n")[0]
+    said = {kind: keys.split(", ") for kind, keys in re.findall(r"^\| (.*?) \| (.*?) \|", rows, re.MULTILINE)}
+    assert {kind: [key for key in keys if key not in kinds[kind]] for kind, keys in said.items()} == {kind: [] for kind in kinds}
 
 
 def test_the_table_of_packages_has_every_folder_of_the_workspace():
