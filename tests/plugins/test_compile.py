@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import warnings
 import weakref
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from os.path import exists
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -370,6 +372,15 @@ def test_state_that_is_made_at_the_first_use_is_not_a_fault_and_is_named() -> No
             assert compiled(mine, vector(i)).tolist() == other(vector(i)).tolist()
     assert ran(compiled) == 8
     assert "eager   the call changes arguments[0].scale, and a compiled call would not" in compiler.explain(compiled)
+
+
+def test_the_page_has_the_options_that_an_engine_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    got: dict[str, Any] = {}
+    monkeypatch.setattr(eager, "compile", lambda graph, examples, options: got.update(options) or graph)
+    turnout.compile(turnout.exp, engine="eager")(turnout.ones(2))
+    page = (Path(__file__).parents[2] / "docs/compile.md").read_text("utf-8")
+    [row] = re.findall(r"^\| `options` \| (.*) \|$", page, re.MULTILINE)
+    assert {*re.findall(r"`(\w+)`", row)} == got.keys()
 
 
 def test_an_interrupted_or_failing_call_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

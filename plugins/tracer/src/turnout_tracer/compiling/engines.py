@@ -43,18 +43,27 @@ def chosen(engine: str, place: Device) -> tuple[str, Callable[..., Any]]:
         raise errors.CompileError(errors.engine_unusable(row.name, error)) from error
 
 
-def compiled(engine: str, compile: Callable[..., Any], graph: Graph, examples: Sequence[Any], options: dict[str, Any]) -> Any:
-    """What an engine makes of a graph.
+def compiled(
+    engine: str,
+    compile: Callable[..., Any],
+    graph: Graph,
+    examples: Sequence[Any],
+    name: str,
+    place: Device,
+    written: tuple[int, ...] = (),
+) -> Any:
+    """What an engine makes of a graph. docs/compile.md has the options that it gets.
 
     Raises NotLoweredError where it does not take it, NotWorthwhileError where it leaves it to eager calls, and CompileError
     where it fails.
     """
+    options = {"name": name, "device": place, "written": written}
     try:
         made = compile(graph, examples, options)
     except errors.EngineError as error:
         raise NotLoweredError(errors.refused_by_engine(engine, error)) from error
     except Exception as error:
-        raise errors.CompileError(errors.engine_failed(engine, str(options["name"]), error)) from error
+        raise errors.CompileError(errors.engine_failed(engine, name, error)) from error
     if isinstance(made, str):
         raise NotWorthwhileError(errors.left_by_engine(engine, made))
     return made

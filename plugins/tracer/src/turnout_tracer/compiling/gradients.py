@@ -74,9 +74,8 @@ class Differentiable(Program):
         device = engines.one_device([*walk.tensors, *[each.tensor for each in outcomes.memories]])
         self._tensors, self._leaves, self._structure = outcomes.tensors, outcomes.leaves, outcomes.structure
         self.engine, compile = engines.chosen(engine, device)
-        options = {"name": name, "device": device, "written": ()}
-        self._run = engines.compiled(self.engine, compile, self.graph, examples, options)
-        self._run_backward = engines.compiled(self.engine, compile, self._backward_graph, of_backward, options)
+        self._run = engines.compiled(self.engine, compile, self.graph, examples, name, device)
+        self._run_backward = engines.compiled(self.engine, compile, self._backward_graph, of_backward, name, device)
         self.notes = (
             *getattr(self._run, "notes", ()),
             f"one node for gradients, whose backward has {len(self._backward_graph.nodes)} operators",

@@ -68,8 +68,7 @@ class Program:
         self._records = any(tensor.gmask for tensor in walk.tensors)
         self.engine, compile = engines.chosen(engine, lowered.device)
         written = tuple([self._bases.index(i) for i in self._written])
-        options = {"name": name, "device": lowered.device, "written": written}
-        self._run = engines.compiled(self.engine, compile, self.graph, lowered.examples, options)
+        self._run = engines.compiled(self.engine, compile, self.graph, lowered.examples, name, lowered.device, written)
         self.notes = tuple(getattr(self._run, "notes", ()))
 
     def may_run(self, tensors: Sequence[Tensor]) -> bool:
