@@ -159,6 +159,14 @@ def test_torchlike_is_expected_to_fail_for_the_reasons_that_its_readme_names():
     assert found.count("retyped") < len(found) / 2
 
 
+def test_the_readme_of_quantized_names_the_operators_that_have_rules():
+    said = re.findall(
+        r"`(\w+)`", (FOLDER / "quantized" / "README.md").read_text("utf-8").partition(" have rules.")[0].rpartition("\n- ")[2]
+    )
+    rules = re.findall(r'^    "aten::([a-z]\w*)', (package("quantized")[0] / "kernels.py").read_text("utf-8"), re.MULTILINE)
+    assert sorted({*said} - {"linear"}) == sorted(rules)  # which is made of addmm
+
+
 def test_the_readme_of_the_profiler_lists_its_options():
     text = (FOLDER / "profiler" / "README.md").read_text()
     for option, fields in manifest("profiler")["option"].items():

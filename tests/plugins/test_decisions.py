@@ -37,6 +37,7 @@ from turnout_aten.kernels.tables import served_by
 from turnout_cuda.table import kernels as raw_rows
 
 PROVIDED = {record.name: record.provides for record in plugins.all_plugins()}  # of every plugin, from the manifests
+ROOT = Path(__file__).parents[2]
 BACKENDS = {each.partition(":")[2]: name for name, all_ in PROVIDED.items() for each in all_ if each.startswith("backend:")}
 
 # What plugins import, where it is not installed or finds no device: tables can be read without.
@@ -357,3 +358,86 @@ def test_an_operator_about_which_a_plugin_has_not_decided_is_named(monkeypatch: 
                 assert head.startswith(f"{plugin} has not decided about these")
                 found[plugin] = names
     assert found == NAMED
+
+
+# ---- what pages say of it
+
+# What a page may say has kernels, or has none -> operators for which that must then be so, as decisions.txt names them.
+FAMILIES = {
+    "activations": "gelu leaky_relu relu sigmoid silu",
+    "bessel functions": "special_bessel_j0 special_bessel_y1 special_modified_bessel_k0",
+    "convolutions": "convolution",
+    "dropout": "native_dropout",
+    "element-wise operators": "add.Tensor exp gelu where.self",
+    "extremes": "amax amin argmax argmin",
+    "factorisations": "geqrf linalg_eig linalg_ldl_factor_ex linalg_lu_factor_ex",
+    "fourier transforms": "_fft_c2c _fft_c2r _fft_r2c",
+    "fractional pooling": "fractional_max_pool2d fractional_max_pool3d",
+    "gradients of interpolation": "upsample_bilinear2d_backward upsample_nearest1d_backward upsample_trilinear3d_backward",
+    "indexing": "gather index.Tensor index_select",
+    "interpolation": "upsample_bicubic2d upsample_bilinear2d upsample_nearest2d upsample_trilinear3d",
+    "interpolation with `antialias=true`": "_upsample_bicubic2d_aa _upsample_bilinear2d_aa",
+    "losses": "mse_loss nll_loss_forward",
+    "losses of classes": "nll_loss_forward",
+    "matrix products": "addmm bmm mm",
+    "means": "mean.dim",
+    "medians": "median.dim nanmedian.dim",
+    "normalisation": "native_group_norm native_layer_norm",
+    "norms": "linalg_vector_norm",
+    "pooling": "_adaptive_avg_pool2d avg_pool2d max_pool2d_with_indices",
+    "random numbers": "bernoulli.p normal_ uniform",
+    "running sums": "cumsum",
+    "scattering": "scatter.src scatter_add",
+    "searching": "searchsorted.Tensor",
+    "softmax": "_log_softmax _softmax",
+    "sorting": "sort.stable topk",
+    "steps of optimisers": "_fused_adam _fused_sgd",
+    "arithmetic of lists": "_foreach_add.List _foreach_mul.Scalar",
+    "sums": "sum.dim_IntList",
+    "unique values": "_unique2 unique_dim",
+    "variances": "var.correction",
+}  # fmt: skip
+# What a passage is about, where that is not the host fallback of a key -> the key, and the operators without it.
+ABOUT: dict[str, tuple[str, Callable[[], set[str]]]] = {
+    "chunks": ("Dask", in_one_piece),
+    "compiled kernels": ("CPU", lambda: without_rows_over("CPU", "kernels")),
+    "raw kernels": ("PRETENDED", on_cuda),
+}
+# A page, what a passage is about, whether it names operators that have that, and the passage.
+PASSAGES = [
+    ("docs/dask.md", "chunks", True, r"(Element-wise operators.*?) run chunk by chunk"),
+    ("plugins/cuda/README.md", "PRETENDED", False, r"no kernel over CuPy, such as (.*?), runs"),
+    ("plugins/cuda/README.md", "raw kernels", True, r"^- (Activations.*?) are raw kernels"),
+    ("plugins/dask/README.md", "Dask", False, r"such as (`.*?`), are computed on the host"),
+    ("plugins/dask/README.md", "chunks", False, r"^- Other operators, such as (.*?), run as one task"),
+    ("plugins/dask/README.md", "chunks", True, r"(Softmax.*?) and the like need"),
+    ("plugins/dask/README.md", "chunks", True, r"; (convolutions.*?) work on a chunk of images"),
+    ("plugins/dask/README.md", "chunks", True, r"^- (Element-wise operators) run chunk by chunk"),
+    ("plugins/dask/README.md", "chunks", True, r"`cpu`\. (Sums.*?) combine"),
+    ("plugins/jax/README.md", "Jax", False, r"such as (`.*?`), run on cpu"),
+    ("plugins/kernels/README.md", "compiled kernels", True, r"what is compiled \|\n[^\n]*\n((?:\|[^\n]*\n)*)"),
+    ("plugins/opencl/README.md", "OpenCL", False, r"What has no kernel, such as (.*?), runs"),
+    ("plugins/opencl/README.md", "OpenCL", True, r"^- (Element-wise.*?) have kernels here"),
+]
+
+
+def meant(name: str, key: str) -> set[str]:
+    """The operators of a name in code marks, as decisions.txt names them; none for that of a composite."""
+    names = {f"{form}{name}" for form in ("", "_", "native_")} | {name.rstrip("_"), f"{name}_with_indices"}
+    return {leading(op).__name__.removesuffix(".default") for op in leaves(key) if base(leading(op)) in names}
+
+
+@pytest.mark.parametrize(("page", "about", "has", "pattern"), PASSAGES, ids=[f"{page}: {about}" for page, about, *_ in PASSAGES])
+def test_what_a_page_says_to_have_kernels_or_none_is_so(page: str, about: str, has: bool, pattern: str) -> None:
+    key, left = ABOUT.get(about, (about, lambda: to_the_fallback(about)))
+    text = re.sub(r"\n +|(?<=\S)\n(?=\w)", " ", (ROOT / page).read_text("utf-8"))
+    [passage] = re.findall(pattern, text, re.MULTILINE)
+    others, every = left(), named(leaves(key), set(leaves(key)))
+    for name in re.findall(r"`(\w+)`", passage):
+        found = meant(name, key)
+        assert not found or bool(found - others) == has, name
+    words = [] if "|" in passage else re.split(r",? and |, ", re.sub(r" \(.*?\)", "", passage))  # a table has names
+    for word in [word.removeprefix("most ").lower() for word in words if not word.startswith("`")]:
+        names = set(FAMILIES[word].split())
+        assert names <= every, f"{word}: no such operators"
+        assert names & others == (set() if has else names), word
