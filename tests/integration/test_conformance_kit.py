@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from pages import ROOT, pages
 import turnout
 from turnout_conformance import expected
 from turnout_conformance.choosing import Candidate, Choice, chosen
+from turnout_conformance.observing import KINDS
 from turnout_conformance.plugin import Session, pytest_addoption
 
 HERE = Path(__file__).parent
@@ -151,6 +153,12 @@ def test_the_report_says_how_each_operator_is_served(of_backends: Run, folder: P
     assert "test_operator_gives_what_cpu_gives: failed" in exp
     assert any(">aten::relu6<" in row and "<td>composite<td>" in row for row in rows)
     assert any("<td>host fallback<td>" in row for row in rows)
+
+
+def test_the_colours_of_the_report_are_those_of_kinds_that_there_are() -> None:
+    style = files("turnout_conformance").joinpath("report.html").read_text(encoding="utf-8").partition("<style>")[2]
+    classes = set(re.findall(r"\.([a-z-]+) td", style.partition("</style>")[0])) - {"bad"}
+    assert {"own-kernel", "missing"} < classes <= {kind.replace(" ", "-") for kind in KINDS}
 
 
 def test_memory_is_given_back_after_each_operator_and_after_each_other_test(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,6 +150,15 @@ def test_pages_name_the_lowest_python():
     assert said == {page: [lowest] for page in said}
 
 
+def test_builds_look_for_manifests_in_all_folders_of_distributions():
+    folders = {one.folder.parent.name for one in EVERY if one.folder.parent != ROOT}
+    for build in ("core/setup.py", "tools/stubs/setup.py"):
+        [places] = found(build, r"^PLACES = \((.*)\)")
+        assert {*re.findall(r'"(.*?)"', places)} == folders
+    [local] = found("Makefile", r"^LOCAL  := .*(\$\(wildcard .*)")
+    assert {*re.findall(r"(\w+)/\*/pyproject", local)} == folders
+
+
 def test_what_publishes_builds_the_distributions_with_extension_modules():
     compiled = {path.parent.name for path in ROOT.glob("*/*/setup.py") if "ext_modules=" in path.read_text("utf-8")}
     (listed,) = found(".github/workflows/publish.yml", r"^        package: \[(.*)\]")
