@@ -24,7 +24,6 @@ def same_as(name: str) -> Callable[..., Any]:
         assert packet is not None
         return packet(*args, **kwargs)
 
-    call.__name__ = call.__qualname__ = name
     return call
 
 

@@ -69,7 +69,6 @@ def _convolution(ndim: int) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         return _convolved(name, ndim, input, weight, bias, stride, padding, dilation, groups)
 
-    conv.__name__ = conv.__qualname__ = name
     return conv
 
 
@@ -83,7 +82,6 @@ def _convolution_padding(ndim: int) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         return _padded(name, ndim, input, weight, bias, stride, padding, dilation, groups)
 
-    conv.__name__ = conv.__qualname__ = f"{name}_padding"
     return conv
 
 
@@ -97,7 +95,6 @@ def _transposed(ndim: int) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         return _convolved(name, ndim, input, weight, bias, stride, padding, dilation, groups, True, output_padding)
 
-    conv.__name__ = conv.__qualname__ = name
     return conv
 
 

@@ -143,7 +143,7 @@ def _along_one(kind: Callable[..., Tensor], name: str, direction: int) -> Callab
             return _c2r(name, self, None if n is None else (n,), (dim,), norm, direction)
         return kind(name, self, dims, lengths, norm, direction)
 
-    return _called(along, name)
+    return along
 
 
 def _along_many(kind: Callable[..., Tensor], name: str, direction: int) -> Callable[..., Tensor]:
@@ -152,19 +152,14 @@ def _along_many(kind: Callable[..., Tensor], name: str, direction: int) -> Calla
     def along(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
         return kind(name, self, *((s, dim) if kind is _c2r else _dims(name, self, s, dim)), norm, direction)
 
-    return _called(along, name)
+    return along
 
 
 def _along_two(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def along(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
         return function(self, s, dim, norm)
 
-    return _called(along, function.__name__[:-1] + "2")
-
-
-def _called(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
-    function.__name__ = function.__qualname__ = name.removeprefix("fft.")
-    return function
+    return along
 
 
 fft = _along_one(_c2c, "fft.fft", FORWARD)

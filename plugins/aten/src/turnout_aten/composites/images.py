@@ -41,7 +41,6 @@ def _nearest(name: str) -> Callable[..., Tensor]:
         size, scales = _size(input, output_size, scale_factors)
         return getattr(aten, name)(input, size, *scales)
 
-    vec.__name__ = vec.__qualname__ = f"{name.lstrip('_')}_vec"
     return vec
 
 
@@ -52,7 +51,6 @@ def _mixed(name: str) -> Callable[..., Tensor]:
         size, scales = _size(input, output_size, scale_factors)
         return getattr(aten, name)(input, size, align_corners, *scales)
 
-    vec.__name__ = vec.__qualname__ = f"{name.lstrip('_')}_vec"
     return vec
 
 

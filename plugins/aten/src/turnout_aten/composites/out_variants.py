@@ -29,5 +29,4 @@ def into_out(function: Callable[..., Any], variant: str) -> Callable[..., Any]:
         targets = tuple(outs.values())
         return targets[0] if len(targets) == 1 else targets
 
-    call.__name__ = call.__qualname__ = f"{function.__name__}_out"
     return call

@@ -80,7 +80,6 @@ def _pad(kind: str, ndim: int) -> Callable[..., Tensor]:
         made = _extended(self, padding, places)
         return lying(made, as_images(made.shape, self))
 
-    pad.__name__ = pad.__qualname__ = name
     return pad
 
 

@@ -187,7 +187,6 @@ def _of_one_state(name: str, cell: Any) -> Any:
         )
         return output, hidden
 
-    layers.__name__ = layers.__qualname__ = f"{name}_input"
     return layers
 
 

@@ -28,7 +28,6 @@ def _copy_of(view: str) -> Copy:
             return [aten.clone(each, memory_format="contiguous_format") for each in made]
         return aten.clone(made, memory_format="contiguous_format")
 
-    copy.__name__ = copy.__qualname__ = f"{view}_copy"
     return copy
 
 
