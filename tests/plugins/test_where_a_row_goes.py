@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -178,6 +179,40 @@ def test_a_row_enters_the_files_of_the_drawing_and_comes_back_to_none(case: str,
     assert {file for entered in files.values() for file in entered} == set(drawing[1:])
     for entered in files.values():
         assert entered == [file for file in drawing if file in entered]  # in the order of the drawing, and each once
+
+
+def made(*, like: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    def kernel(*arrays: Any) -> Any:
+        return None
+
+    if like is not None:
+        kernel.__wrapped__ = like  # type: ignore[attr-defined]
+    return kernel
+
+
+def halves(*arrays: Any) -> None: ...
+
+
+SHOWN = {
+    "a function": (halves, "halves"),
+    "a ufunc": (np.square, "square"),
+    "one that another function made": (made(), "exp"),
+    "around a function": (made(like=halves), "halves"),
+    "a lambda": (lambda *arrays: None, "exp"),
+    "a partial": (partial(halves, 1), "exp"),
+}
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_a_row_is_shown_as_its_function_or_as_its_operator(case: str):
+    function, shown = SHOWN[case]
+    kernels = turnout.ops.aten.exp.out.kernels
+    with Registrations("rep") as library, Registrations("others") as others:
+        backend = Rep(np)
+        library.backend(backend)
+        register_kernels(library, backend, {"exp.out": function})
+        register_over(others, "Rep", {"exp.out": function})
+        assert [kernel.name for kernel in kernels["Rep"]] == [shown, f"{shown}, or the kernel below"]
 
 
 def test_a_return_would_be_found():

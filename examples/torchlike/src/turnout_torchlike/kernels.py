@@ -26,7 +26,6 @@ def pointwise(function: Callable[..., Any]) -> Row:
         *operands, out = arguments
         out.write(map(function, *[stretched(operand, out.shape) for operand in operands]))
 
-    kernel.__name__ = function.__name__  # what `explain` calls it
     return Row(kernel, pointwise=True)
 
 

@@ -219,7 +219,6 @@ def integers(xp: Any) -> Table:
             beyond = (by < 0) | (by >= bits(dtype))
             return store(xp, out, xp.where(beyond, rest(x), ufunc(x, xp.where(beyond, 0, by).astype(dtype))))
 
-        kernel.__name__ = kernel.__qualname__ = ufunc.__name__
         return kernel
 
     def lcm(self: Any, other: Any, out: Any) -> Any:
@@ -254,7 +253,6 @@ def products(xp: Any) -> Table:
             x, y = widen(xp, number_as(xp, self, dtype)), widen(xp, number_as(xp, other, dtype))
             return store(xp, out, xp.where(xp.isnan(y), y, xp.where(x == 0, 0, x * log(y))))
 
-        kernel.__name__ = kernel.__qualname__ = log.__name__
         return kernel
 
     return {"xlogy.OutTensor": row(product(xp.log)), "special_xlog1py.out": row(product(xp.log1p))}

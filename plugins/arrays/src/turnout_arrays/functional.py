@@ -160,7 +160,6 @@ def _on_values(drafts: Drafts, name: str, row: Row) -> Row:
         made = kernel(*given)
         return bare(made) if not outs else outs[0].value() if len(outs) == 1 else tuple([out.value() for out in outs])
 
-    on_values.__name__ = on_values.__qualname__ = getattr(kernel, "__name__", name)
     on_values.__wrapped__ = kernel  # type: ignore[attr-defined]  # so that `explain` names it
     simple, upto, accepts = row.sizes.simple, row.sizes.upto, row.accepts
     if simple.__class__ is Function:

@@ -72,7 +72,6 @@ def kernels(xp: Any) -> Table:
                 raise ValueError("self does not expand to the product")
             return value if out is None and value.dtype is dtype else store(xp, out, value, dtype)
 
-        kernel.__name__ = kernel.__qualname__ = name
         factors = {"addmm": ("mat1", "mat2"), "baddbmm": ("batch1", "batch2")}.get(name)
         program = Steps(((xp.matmul, *factors), (xp.add, 0, "self"))) if factors else None
         return Row(kernel, SAME, accepts=Accepts(ranks=(None, *ranks)), program=program)

@@ -114,7 +114,6 @@ def binary(xp: Any, ufunc: Call, allocates: str = SAME, refuses: str = "") -> Ro
                     raise
         return with_numbers(xp, ufunc, self, other, out)
 
-    kernel.__name__ = kernel.__qualname__ = getattr(ufunc, "__name__", "kernel")
     return Row(kernel, allocates, pointwise=True, accepts=Accepts(refuses), sizes=Sizes(simple=ufunc))
 
 

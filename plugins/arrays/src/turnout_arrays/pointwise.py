@@ -58,7 +58,6 @@ def ordered(ufunc: Any) -> Any:
         return compared(self, other, out)
 
     compared = comparison(ufunc)
-    kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     return kernel
 
 
@@ -75,7 +74,6 @@ def comparison(ufunc: Any) -> Any:
             raise NotImplementedError("the array module compares bfloat16 and a number in float32")
         return ufunc(self, other, out=out)
 
-    kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     return kernel
 
 
@@ -109,7 +107,6 @@ def unary(xp: Any) -> Table:
         def kernel(self: Any, out: Any = None) -> Any:
             return store(xp, out, self) if out is not None and self.dtype.kind in "biu" else ufunc(self, out)
 
-        kernel.__name__ = kernel.__qualname__ = ufunc.__name__
         return kernel
 
     def log1p(self: Any, out: Any = None) -> Any:
@@ -177,7 +174,6 @@ def arithmetic(xp: Any) -> Table:
                     raise
             return with_numbers(xp, ufunc, self, other, out)
 
-        kernel.__name__ = kernel.__qualname__ = ufunc.__name__
         return kernel
 
     difference = sum_of(minus)
@@ -265,7 +261,6 @@ def division(xp: Any) -> Table:
             check_divisor(self, other)
             return ufunc(self, other) if out is None else with_numbers(xp, ufunc, self, other, out)
 
-        kernel.__name__ = kernel.__qualname__ = ufunc.__name__
         return kernel
 
     def truncated(self: Any, other: Any) -> Any:
@@ -415,7 +410,6 @@ def selection(xp: Any) -> Table:
         def kernel(self: Any, limit: Any, out: Any) -> Any:
             return store(xp, out, ufunc(self, limit))
 
-        kernel.__name__ = kernel.__qualname__ = ufunc.__name__
         return kernel
 
     # fmt: off

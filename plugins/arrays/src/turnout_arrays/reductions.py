@@ -190,16 +190,15 @@ def extremes(xp: Any) -> Table:
         if self.dtype.kind == "c":  # array modules order complex numbers; the shape function refuses them
             raise NotImplementedError(NO_ORDER)
 
-    def extreme(name: str, ufunc: Any) -> Any:
+    def extreme(ufunc: Any) -> Any:
         def kernel(self: Any, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
             real(self)
             value = ufunc.reduce(self, axes(self, dim), None, out, keepdim)
             return value if out is not None else row_major(xp, value)
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
-    amax, amin = extreme("amax", xp.maximum), extreme("amin", xp.minimum)
+    amax, amin = extreme(xp.maximum), extreme(xp.minimum)
 
     def max_all(self: Any, out: Any = None) -> Any:
         real(self)
@@ -217,7 +216,6 @@ def extremes(xp: Any) -> Table:
                 return store(xp, out, _keep(xp, xp.asarray(getattr(self, name)()), self, keepdim))
             return store(xp, out, getattr(self, name)(dim, None, keepdims=keepdim))
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
     def both(name: str) -> Any:  # the name of a method, which has two frames less than the function
@@ -229,7 +227,6 @@ def extremes(xp: Any) -> Table:
             store(xp, values, found.reshape(values.shape))
             store(xp, indices, at.reshape(indices.shape))
 
-        kernel.__name__ = kernel.__qualname__ = name.removeprefix("arg")
         return kernel
 
     def prepared(name: str) -> Any:

@@ -38,7 +38,6 @@ def cumulative(xp: Any) -> Table:
                 self = self.astype(kind)  # of few elements at once: the function converts them in a buffer, 400 ns more
             return store(xp, out, accumulate(self, dim, kind))
 
-        kernel.__name__ = kernel.__qualname__ = name
         return Row(kernel, prepares=partial(prepared, accumulate))
 
     def prepared(accumulate: Any, outs: Any, self: Any, dim: int, dtype: Any) -> Any:
@@ -109,7 +108,6 @@ def picking(xp: Any) -> Table:
             for out, value in ((values, found), (indices, at)):
                 store(xp, out, xp.moveaxis(value, -1, dim) if keepdim else value[..., 0])
 
-        kernel.__name__ = kernel.__qualname__ = choose.__name__
         return kernel
 
     def first_equal(x: Any, value: Any) -> Any:

@@ -71,7 +71,6 @@ def blocked(pool: Pool, row: Row) -> Row:
         pool.share(work, range(0, size, share))
         return out if out is not None else args[-1]
 
-    kernel.__name__ = kernel.__qualname__ = whole.__name__
     return row.but(fn=kernel, sizes=Sizes(SMALL, fn=whole, simple=whole if row.allocates else None))
 
 

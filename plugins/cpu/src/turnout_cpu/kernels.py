@@ -102,7 +102,6 @@ def unary(pool: Pool, ufunc: Any) -> Row:
 
 
 def _row(kernel: Any, ufunc: Any) -> Row:
-    kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     always = ufunc in (np.add, np.subtract, np.multiply)
     of_floats = not always and ufunc is not np.negative  # whole numbers give floats
     return Row(

@@ -71,7 +71,6 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
         spread(pool, self, at, piece)
         return outs[0] if outputs == 1 else None
 
-    kernel.__name__ = kernel.__qualname__ = whole.__name__
     return row.but(fn=kernel, sizes=Sizes(LARGE, fn=whole, simple=whole if makes else None))
 
 
@@ -142,7 +141,6 @@ def everything(pool: Pool, row: Row, ufunc: Any) -> Row:
         tasks = [partial(_reduce, ufunc, flat[i * share : (i + 1) * share], parts[i : i + 1]) for i in range(threads)]
         return whole(parts, *args) if pool.run(tasks) else whole(self, *args)
 
-    kernel.__name__ = kernel.__qualname__ = whole.__name__
     return row.but(fn=kernel, sizes=Sizes(LARGE, simple=whole))
 
 

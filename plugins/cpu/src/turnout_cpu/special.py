@@ -60,7 +60,6 @@ def one(name: str) -> Row:
     def kernel(self: Any, out: Any = None) -> Any:
         return store(np, out, getattr(_special(), name)(widen(np, self)), self.dtype)
 
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, SAME, pointwise=True, accepts=Accepts("biuc"))
 
 
@@ -71,7 +70,6 @@ def two(name: str) -> Row:
         values = [widen(np, number_as(np, value, out.dtype)) for value in (self, other)]
         return store(np, out, getattr(_special(), name)(*values))
 
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, pointwise=True)
 
 

@@ -39,7 +39,7 @@ def kernels(products: Products) -> dict[str, Any]:
     def prepares(outs: Any, self: Any, first: Any, second: Any, beta: Any, alpha: Any) -> Callable[..., Any] | None:
         return prepared(products, self, first, second) if beta == alpha == 1 else None
 
-    return {"addmm.out": Row(added(products, "addmm"), prepares=prepares)}
+    return {"addmm.out": Row(added(products), prepares=prepares)}
 
 
 def prepared(products: Products, row: Any, first: Any, second: Any) -> Callable[..., Any] | None:

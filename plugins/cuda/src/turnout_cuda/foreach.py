@@ -72,7 +72,6 @@ def _row(name: str, tables: Tables, programs: Programs, case: int, count: int) -
         programs.start("each_element", column.dtype, (found.grid,), (_CHUNK_THREADS,), args)
         return None if in_place else list(made)
 
-    kernel.__name__ = kernel.__qualname__ = f"each_{name}"
     return kernel
 
 

@@ -44,25 +44,23 @@ def kernels(xp: Any, programs: Programs) -> Table:
         programs.over_elements(name, name_of(source), made.size, args)
         return arrays.deliver(made, out)
 
-    def forward(name: str, mode: str) -> Any:
+    def forward(mode: str) -> Any:
         def kernel(self: Any, output_size: Any, *rest: Any) -> Any:
             *options, out = rest
             return run(_KERNELS[mode], mode, self, out, self.shape[2:], out.shape[2:], options)
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
-    def backward(name: str, mode: str) -> Any:
+    def backward(mode: str) -> Any:
         def kernel(grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
             *options, out = rest
             return run(f"{_KERNELS[mode]}_backward", mode, grad_output, out, out.shape[2:], grad_output.shape[2:], options)
 
-        kernel.__name__ = kernel.__qualname__ = f"{name}_backward"
         return kernel
 
     table: Table = {}
     for name, (mode, _) in MODES.items():
         if mode in _KERNELS:
-            table[f"{name}.out"] = forward(name, mode)
-            table[f"{name}_backward.grad_input"] = backward(name, mode)
+            table[f"{name}.out"] = forward(mode)
+            table[f"{name}_backward.grad_input"] = backward(mode)
     return table

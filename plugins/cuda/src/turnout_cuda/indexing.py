@@ -125,7 +125,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             first += width
         return out
 
-    def triangle(name: str, *, upper: bool) -> Any:
+    def triangle(*, upper: bool) -> Any:
         def kernel(self: Any, diagonal: int, out: Any) -> Any:
             if self.ndim < 2 or not self.size or self.dtype != out.dtype:
                 return NotImplemented
@@ -138,7 +138,6 @@ def kernels(xp: Any, programs: Programs) -> Table:
             programs.start("triangle", MOVED[size], *spread(rows, width), (given, made, *ints))
             return arrays.deliver(made, out)
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
     return {
@@ -146,6 +145,6 @@ def kernels(xp: Any, programs: Programs) -> Table:
         "index.Tensor_out": index,
         "gather.out": gather,
         "cat.out": cat,
-        "tril.out": triangle("tril", upper=False),
-        "triu.out": triangle("triu", upper=True),
+        "tril.out": triangle(upper=False),
+        "triu.out": triangle(upper=True),
     }

@@ -271,7 +271,7 @@ def _number(factor: Any, kind: Any) -> Any:
     return kind(factor) if kind in (ctypes.c_float, ctypes.c_double) else kind(complex(factor).real, complex(factor).imag)
 
 
-def added(products: Products, name: str) -> Callable[..., Any]:
+def added(products: Products) -> Callable[..., Any]:
     """The function of a row: beta self + alpha first second."""
 
     def kernel(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
@@ -286,27 +286,25 @@ def added(products: Products, name: str) -> Callable[..., Any]:
             return NotImplemented
         return products.add(self, first, second, beta, alpha, out)
 
-    kernel.__name__ = kernel.__qualname__ = name
     return kernel
 
 
 def kernels(products: Products) -> Table:
     """The rows of this module."""
 
-    def product(name: str) -> Row:
-        def kernel(self: Any, other: Any, out: Any = None) -> Any:
-            if self.ndim == 3 and len(self) != len(other):
-                return NotImplemented  # a batch of one does not broadcast here
-            return products.multiply(self, other, out)
+    def product(self: Any, other: Any, out: Any = None) -> Any:
+        if self.ndim == 3 and len(self) != len(other):
+            return NotImplemented  # a batch of one does not broadcast here
+        return products.multiply(self, other, out)
 
-        kernel.__name__ = kernel.__qualname__ = name
-        return Row(kernel, prepares=lambda outs, self, other: products.prepared(self, other))
+    def prepares(outs: Any, self: Any, other: Any) -> Any:
+        return products.prepared(self, other)
 
     def vdot(self: Any, other: Any, out: Any = None) -> Any:
         return products.multiply(self.conj() if self.dtype.kind == "c" else self, other, out)
 
     return {
-        **{f"{name}.out": product(name) for name in ("mm", "bmm", "mv", "dot")},
+        **{f"{name}.out": Row(product, prepares=prepares) for name in ("mm", "bmm", "mv", "dot")},
         "vdot.out": Row(vdot),
-        **{f"{name}.out": Row(added(products, name)) for name in ("addmv", "baddbmm")},
+        **{f"{name}.out": Row(added(products)) for name in ("addmv", "baddbmm")},
     }

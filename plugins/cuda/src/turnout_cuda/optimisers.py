@@ -71,7 +71,6 @@ class _Steps:
             self.start("adam_step", table, lr, grad_scale, found_inf, ints, numbers)
             return None
 
-        kernel.__name__ = kernel.__qualname__ = "adamw" if decoupled else "adam"
         return kernel
 
     def sgd(

@@ -96,7 +96,6 @@ def _unless_replaced(name: str, fn: Callable[..., Any], key: str, library: Regis
         return fn(*args)
 
     kernel.__wrapped__ = fn  # type: ignore[attr-defined]  # so that `explain` names the function that computes
-    kernel.__name__ = kernel.__qualname__ = fn.__name__
     return kernel
 
 
@@ -109,5 +108,4 @@ def _or_host(name: str, fn: Callable[..., Any], backend: CUDABackend) -> Callabl
         return elsewhere(*args) if made is NotImplemented else made
 
     kernel.__wrapped__ = fn  # type: ignore[attr-defined]  # so that `explain` names the function that computes
-    kernel.__name__ = kernel.__qualname__ = fn.__name__
     return kernel

@@ -140,14 +140,12 @@ def kernels(xp: Any, programs: Programs) -> Table:
         def kernel(self: Any, out: Any = None) -> Any:
             return start(name, (self,), out)
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
     def slope(name: str) -> Callable[..., Any]:
         def kernel(grad_output: Any, other: Any, out: Any = None) -> Any:
             return start(f"{name}_backward", (grad_output, other), out)
 
-        kernel.__name__ = kernel.__qualname__ = f"{name}_backward"
         return kernel
 
     def gelu(self: Any, approximate: str, out: Any = None) -> Any:

@@ -122,14 +122,12 @@ class _Pooling(Kernels):
             dims = _dims(self_.shape[-ndim:], out.shape[-ndim:], kernel_size, stride, padding, dilation)
             return self.largest(self_, out, indices, dims)
 
-        kernel.__name__ = kernel.__qualname__ = f"max_pool{ndim}d"
         return kernel
 
     def adaptive_max_pool(self, ndim: int) -> Any:
         def kernel(self_: Any, output_size: Any, out: Any, indices: Any) -> Any:
             return self.largest(self_, out, indices, _even_dims(self_.shape[-ndim:], out.shape[-ndim:]))
 
-        kernel.__name__ = kernel.__qualname__ = f"adaptive_max_pool{ndim}d"
         return kernel
 
     def avg_pool(self, ndim: int) -> Any:
@@ -140,7 +138,6 @@ class _Pooling(Kernels):
             dims = _dims(self_.shape[-ndim:], out.shape[-ndim:], kernel_size, stride, padding, (1,))
             return self.mean(self_, out, dims, count_include_pad, divisor)
 
-        kernel.__name__ = kernel.__qualname__ = f"avg_pool{ndim}d"
         return kernel
 
     def avg_pool_backward(self, ndim: int) -> Any:
@@ -151,19 +148,16 @@ class _Pooling(Kernels):
             dims = _dims(out.shape[-ndim:], grad_output.shape[-ndim:], kernel_size, stride, padding, (1,))
             return self.mean_backward(grad_output, out, dims, count_include_pad, divisor)
 
-        kernel.__name__ = kernel.__qualname__ = f"avg_pool{ndim}d_backward"
         return kernel
 
     def adaptive_avg_pool(self, ndim: int) -> Any:
         def kernel(self_: Any, output_size: Any, out: Any) -> Any:
             return self.mean(self_, out, _even_dims(self_.shape[-ndim:], out.shape[-ndim:]))
 
-        kernel.__name__ = kernel.__qualname__ = f"adaptive_avg_pool{ndim}d"
         return kernel
 
     def adaptive_avg_pool_backward(self, ndim: int) -> Any:
         def kernel(grad_output: Any, self_: Any, out: Any) -> Any:
             return self.mean_backward(grad_output, out, _even_dims(out.shape[-ndim:], grad_output.shape[-ndim:]))
 
-        kernel.__name__ = kernel.__qualname__ = f"adaptive_avg_pool{ndim}d_backward"
         return kernel

@@ -87,7 +87,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         found = lines(self, dim) if kind(self) else None
         return None if found is None or is_idle(*found) else found
 
-    def both(name: str, sign: int) -> Any:
+    def both(sign: int) -> Any:
         def kernel(self: Any, dim: int, keepdim: bool, values: Any, indices: Any) -> Any:
             found = served(self, dim)
             if found is None:
@@ -98,10 +98,9 @@ def kernels(xp: Any, programs: Programs) -> Table:
             arrays.deliver(places, indices)
             return None
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
-    def where(name: str, sign: int) -> Any:
+    def where(sign: int) -> Any:
         def kernel(self: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
             found = served(self, dim)
             if found is None:
@@ -110,10 +109,9 @@ def kernels(xp: Any, programs: Programs) -> Table:
             start("extreme", name_of(self), (x, x, places), found, (sign, 0))
             return arrays.deliver(places, out)
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
-    def spread(name: str, *, root: bool) -> Any:
+    def spread(*, root: bool) -> Any:
         def kernel(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
             found = served(self, dim)
             if found is None:
@@ -123,7 +121,6 @@ def kernels(xp: Any, programs: Programs) -> Table:
             start("spread", name_of(self), (arrays.packed(self), made), found, (int(root), freedom))
             return arrays.deliver(made, out)
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
     def fold(self: Any, found: Lines, order: int, out: Any, divisor: int = 1) -> Any:
@@ -150,12 +147,11 @@ def kernels(xp: Any, programs: Programs) -> Table:
         x, found = laid(self, dim) if kind(self, out) else (self, None)
         return NotImplemented if found is None else fold(x, found, _SUM, out, found[1])
 
-    def extreme(name: str, order: int) -> Any:
+    def extreme(order: int) -> Any:
         def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
             x, found = laid(self, dim) if kind(self, out) else (self, None)
             return NotImplemented if found is None else fold(x, found, order, out)
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
     def vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
@@ -168,7 +164,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
     def mean_all(self: Any, dtype: Any, out: Any) -> Any:
         return mean(self, None, False, dtype, out)
 
-    amax, amin = extreme("amax", _LARGEST), extreme("amin", _SMALLEST)
+    amax, amin = extreme(_LARGEST), extreme(_SMALLEST)
 
     def max_all(self: Any, out: Any) -> Any:
         return amax(self, None, False, out)
@@ -201,12 +197,12 @@ def kernels(xp: Any, programs: Programs) -> Table:
         return arrays.deliver(made, out)
 
     return {
-        "max.dim_max": both("max", 1),
-        "min.dim_min": both("min", -1),
-        "argmax.out": where("argmax", 1),
-        "argmin.out": where("argmin", -1),
-        "var.correction_out": spread("var", root=False),
-        "std.correction_out": spread("std", root=True),
+        "max.dim_max": both(1),
+        "min.dim_min": both(-1),
+        "argmax.out": where(1),
+        "argmin.out": where(-1),
+        "var.correction_out": spread(root=False),
+        "std.correction_out": spread(root=True),
         "linalg_vector_norm.out": vector_norm,
         "sum.out": sum_all,
         "sum.IntList_out": summed,

@@ -51,7 +51,6 @@ def kernels(xp: Any, programs: Programs) -> Table:
                 return NotImplemented
             return arrays.filled(out, self.shape, self.dtype, lambda made: along("", made, (self,), dim, logarithm))
 
-        kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
         return kernel
 
     def backward(logarithm: bool) -> Any:
@@ -63,7 +62,6 @@ def kernels(xp: Any, programs: Programs) -> Table:
             given = (grad_output, output)
             return arrays.filled(out, output.shape, output.dtype, lambda made: along("_backward", made, given, dim, logarithm))
 
-        kernel.__name__ = kernel.__qualname__ = "log_softmax_backward" if logarithm else "softmax_backward"
         return kernel
 
     return {

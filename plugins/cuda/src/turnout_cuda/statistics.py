@@ -30,7 +30,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
     def serves(self: Any, dim: int) -> bool:
         return bool(kind(self) is not None and self.ndim and self.size and -self.ndim <= dim < self.ndim)
 
-    def extreme(name: str, sign: int) -> Any:
+    def extreme(sign: int) -> Any:
         def kernel(self: Any, dim: int, values: Any, indices: Any) -> Any:
             if not serves(self, dim):
                 return NotImplemented
@@ -42,7 +42,6 @@ def kernels(xp: Any, programs: Programs) -> Table:
             arrays.deliver(places, indices)
             return None
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
     def logcumsumexp(self: Any, dim: int, out: Any) -> Any:
@@ -53,7 +52,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         programs.over_groups("running_log_of_sum", name_of(self), lines, length, (arrays.packed(self), made, length, inner))
         return arrays.deliver(made, out)
 
-    def total(name: str, *, product: bool) -> Any:
+    def total(*, product: bool) -> Any:
         def kernel(self: Any, dim: int, dtype: Any, out: Any) -> Any:
             integers = name_of(self) == "int64"
             if not (integers or kind(self)) or self.dtype != out.dtype or not self.ndim or not self.size:
@@ -73,13 +72,12 @@ def kernels(xp: Any, programs: Programs) -> Table:
                 programs.over_elements(f"{start}_columns", of, lines, args)
             return arrays.deliver(made, out)
 
-        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
     return {
-        "cummax.out": extreme("cummax", 1),
-        "cummin.out": extreme("cummin", -1),
-        "cumprod.out": total("cumprod", product=True),
-        "cumsum.out": total("cumsum", product=False),
+        "cummax.out": extreme(1),
+        "cummin.out": extreme(-1),
+        "cumprod.out": total(product=True),
+        "cumsum.out": total(product=False),
         "logcumsumexp.out": logcumsumexp,
     }

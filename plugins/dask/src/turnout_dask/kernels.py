@@ -113,7 +113,6 @@ def _row(name: str, way: Call, backend: DaskBackend) -> Call:
         backend.check_growth(made[0] if isinstance(made, tuple) else made)
         return made
 
-    kernel.__name__ = kernel.__qualname__ = name.partition(".")[0]
     return kernel
 
 

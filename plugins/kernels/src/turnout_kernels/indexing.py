@@ -128,7 +128,6 @@ def triangle_of(*, upper: bool) -> Any:
         run("triangle", (buffer(out),), (buffer(self),), (self.itemsize, *self.shape[-2:], diagonal, int(upper)))
         return out
 
-    kernel.__name__ = kernel.__qualname__ = "triu" if upper else "tril"
     return kernel
 
 

@@ -196,7 +196,6 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
         return computed(name, (self,), out)
 
     limit = MEDIUM if ufunc else SMALL if name == "relu" else 0
-    kernel.__name__ = kernel.__qualname__ = name
     of_others = (LARGE if single else _ALL) if ufunc else limit
     over = None if ufunc else looked_at_in_c(name)
     return Row(kernel, pointwise=True, quiet=True, sizes=Sizes(of_others, limit, over=over))
@@ -217,7 +216,6 @@ def in_single(name: str, function: Any) -> Row:
         function(each, each)
         return apply("copy", (each,), out)
 
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, pointwise=True, sizes=Sizes(MEDIUM), quiet=True)
 
 
@@ -229,18 +227,12 @@ def with_numbers(name: str, count: int) -> Row:
             return NotImplemented
         return computed(name, (self,), out, tuple(map(float, numbers)))
 
-    def one_number(self: Any, first: Any, out: Any) -> Any:
-        return taken(self, (first,), out)
-
-    def two_numbers(self: Any, first: Any, second: Any, out: Any) -> Any:
-        return taken(self, (first, second), out)
-
-    def three_numbers(self: Any, first: Any, second: Any, third: Any, out: Any) -> Any:
-        return taken(self, (first, second, third), out)
-
-    kernel = (one_number, two_numbers, three_numbers)[count - 1]
-    kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, sizes=Sizes(over=looked_at_in_c(name, numbers=count)))
+    kernels: tuple[Any, ...] = (
+        lambda self, first, out: taken(self, (first,), out),
+        lambda self, first, second, out: taken(self, (first, second), out),
+        lambda self, first, second, third, out: taken(self, (first, second, third), out),
+    )
+    return Row(kernels[count - 1], pointwise=True, sizes=Sizes(over=looked_at_in_c(name, numbers=count)))
 
 
 def gelu(self: Any, approximate: str, out: Any) -> Any:
@@ -276,7 +268,6 @@ def many(name: str, *, ufunc: bool = False) -> Row:
         return computed(name, (self, other), out)
 
     limit = MEDIUM if ufunc else SMALL
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, pointwise=True, sizes=Sizes(LARGE if ufunc else limit, limit))
 
 
@@ -292,7 +283,6 @@ def compared(name: str) -> Row:
             raise NotImplementedError(f"{name}: the result has another dtype and needs an output")
         return computed(name, (self, other), out)
 
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, pointwise=True, sizes=Sizes(MEDIUM))
 
 
@@ -314,7 +304,6 @@ def scaled(name: str) -> Row:
             raise NotImplementedError(f"{name}: a number beside two-byte floats is rounded first, by the general path")
         return computed(name, (self, other), out, (alpha,))
 
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, pointwise=True, sizes=Sizes(LARGE, MEDIUM, over=looked_at_in_c(name, inputs=2, numbers=1)))
 
 

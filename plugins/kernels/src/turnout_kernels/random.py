@@ -50,11 +50,11 @@ def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
 
     own, uniform = NUMBER_OF[name], NUMBER_OF["uniform"]
 
-    def made(size: Sequence[int], generator: Any, dtype: Any, device: Any) -> Any:
+    def kernel(size: Sequence[int], generator: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
         count = 1
         for length in size:
             count *= length if length > 0 else 0
-        if (dtype or get_default_dtype()) is not float32 or not count:
+        if pin_memory or (dtype or get_default_dtype()) is not float32 or not count:
             return NotImplemented
         if count > few:
             out = np.empty(tuple(size), np.float32)
@@ -70,15 +70,9 @@ def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
         _native.run(uniform, (both,), (), (F32, *_source(generator, device or "cpu", 2 * count)), _FROM_0_TO_1, 1, 1)
         return normal_of(np, both, _FACTORS)
 
-    def plain_call(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-        return NotImplemented if pin_memory else made(size, None, dtype, device)
-
-    def generator_call(size: Any, generator: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-        return NotImplemented if pin_memory else made(size, generator, dtype, device)
-
-    kernel = generator_call if with_generator else plain_call
-    kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, quiet=True, program=None if with_generator else compiled(name))
+    if with_generator:
+        return Row(kernel, quiet=True)
+    return Row(lambda size, *options: kernel(size, None, *options), quiet=True, program=compiled(name))
 
 
 def integers(*, with_low: bool, with_generator: bool) -> Row:
@@ -98,7 +92,6 @@ def integers(*, with_low: bool, with_generator: bool) -> Row:
         run("integers", (out,), (), (F32, *source, high - low, low), parts=parts_of(count))
         return out
 
-    kernel.__name__ = kernel.__qualname__ = "randint"
     return Row(kernel)
 
 

@@ -114,39 +114,47 @@ def reduced(what: int, self: Any, dim: Any, keepdim: bool, out: Any, factor: flo
     return deliver(made, out)
 
 
-def over_dims(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
-    """A reduction over dims; `dtype` says whether the operator has that argument."""
+def over_dims(what: int, *, mean: bool = False) -> Row:
+    """A reduction over dims."""
 
-    def with_dtype(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
+    def kernel(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         if dtype is not None and dtype.name != self.dtype.name:
             return NotImplemented
         return reduced(what, self, dim, keepdim, out, mean=mean)
 
-    def without(self: Any, dim: Any = (), keepdim: bool = False, out: Any = None) -> Any:
-        return reduced(what, self, dim, keepdim, out)
-
-    kernel = with_dtype if dtype else without
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, sizes=Sizes(FEW))
 
 
-def over_all(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
+def over_all(what: int, *, mean: bool = False) -> Row:
     """A reduction of all elements."""
 
-    def with_dtype(self: Any, dtype: Any = None, out: Any = None) -> Any:
+    def kernel(self: Any, dtype: Any = None, out: Any = None) -> Any:
         if dtype is not None and dtype.name != self.dtype.name:
             return NotImplemented
         return reduced(what, self, None, False, out, mean=mean)
 
-    def without(self: Any, out: Any = None) -> Any:
-        return reduced(what, self, None, False, out)
-
-    kernel = with_dtype if dtype else without
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, sizes=Sizes(FEW))
 
 
-def spread(name: str, what: int) -> Row:
+def extreme_over_dims(what: int) -> Row:
+    """amax or amin."""
+
+    def kernel(self: Any, dim: Any = (), keepdim: bool = False, out: Any = None) -> Any:
+        return reduced(what, self, dim, keepdim, out)
+
+    return Row(kernel, sizes=Sizes(FEW))
+
+
+def extreme_of_all(what: int) -> Row:
+    """max or min of all elements."""
+
+    def kernel(self: Any, out: Any = None) -> Any:
+        return reduced(what, self, None, False, out)
+
+    return Row(kernel, sizes=Sizes(FEW))
+
+
+def spread(what: int) -> Row:
     """var or std."""
 
     def kernel(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
@@ -156,7 +164,6 @@ def spread(name: str, what: int) -> Row:
         freedom = degrees_of_freedom(length, correction)
         return reduced(what, self, dim, keepdim, out, 1 / freedom) if freedom > 0 else NotImplemented
 
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, sizes=Sizes(FEW))
 
 
@@ -241,49 +248,47 @@ def _located(self: Any, dim: Any, sign: int, values: Any, indices: Any) -> Any:
     return indices
 
 
-def place_of(name: str, sign: int, of_few: str) -> Row:
+def place_of(sign: int, of_few: str) -> Row:
     """argmax or argmin."""
 
     def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
         return _located(self, dim, sign, None, out)
 
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, sizes=Sizes(FEW), program=compiled(of_few))
 
 
-def extreme_at(name: str, sign: int, of_few: str) -> Row:
+def extreme_at(sign: int, of_few: str) -> Row:
     """max or min along a dim, with indices."""
 
     def kernel(self: Any, dim: int, keepdim: bool, values: Any, indices: Any) -> Any:
         return NotImplemented if _located(self, dim, sign, values, indices) is NotImplemented else None
 
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, sizes=Sizes(FEW), program=compiled(of_few))
 
 
 # fmt: off
 KERNELS: dict[str, Any] = {
-    "sum.IntList_out":        over_dims("sum", SUM, dtype=True),
-    "sum.out":                over_all("sum", SUM, dtype=True),
-    "mean.out":               over_dims("mean", SUM, dtype=True, mean=True),
-    "mean.dtype_out":         over_all("mean", SUM, dtype=True, mean=True),
-    "prod.int_out":           over_dims("prod", PRODUCT, dtype=True),
-    "prod.out":               over_all("prod", PRODUCT, dtype=True),
-    "amax.out":               over_dims("amax", LARGEST, dtype=False),
-    "amin.out":               over_dims("amin", SMALLEST, dtype=False),
-    "max.unary_out":          over_all("max", LARGEST, dtype=False),
-    "min.unary_out":          over_all("min", SMALLEST, dtype=False),
-    "var.correction_out":     spread("var", VARIANCE),
-    "std.correction_out":     spread("std", DEVIATION),
+    "sum.IntList_out":        over_dims(SUM),
+    "sum.out":                over_all(SUM),
+    "mean.out":               over_dims(SUM, mean=True),
+    "mean.dtype_out":         over_all(SUM, mean=True),
+    "prod.int_out":           over_dims(PRODUCT),
+    "prod.out":               over_all(PRODUCT),
+    "amax.out":               extreme_over_dims(LARGEST),
+    "amin.out":               extreme_over_dims(SMALLEST),
+    "max.unary_out":          extreme_of_all(LARGEST),
+    "min.unary_out":          extreme_of_all(SMALLEST),
+    "var.correction_out":     spread(VARIANCE),
+    "std.correction_out":     spread(DEVIATION),
     "linalg_vector_norm.out": Row(linalg_vector_norm, sizes=Sizes(FEW)),
     "logsumexp":              Row(logsumexp),
     "mse_loss.out":           Row(mse_loss, sizes=Sizes(FEW)),
     "l1_loss":                Row(l1_loss, sizes=Sizes(FEW)),
     "smooth_l1_loss":         Row(smooth_l1_loss, sizes=Sizes(FEW)),
     "huber_loss":             Row(huber_loss, sizes=Sizes(FEW)),
-    "argmax.out":             place_of("argmax", 1, "find largest"),
-    "argmin.out":             place_of("argmin", -1, "find smallest"),
-    "max.dim_max":            extreme_at("max", 1, "largest"),
-    "min.dim_min":            extreme_at("min", -1, "smallest"),
+    "argmax.out":             place_of(1, "find largest"),
+    "argmin.out":             place_of(-1, "find smallest"),
+    "max.dim_max":            extreme_at(1, "largest"),
+    "min.dim_min":            extreme_at(-1, "smallest"),
 }
 # fmt: on

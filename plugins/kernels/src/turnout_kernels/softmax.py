@@ -32,7 +32,6 @@ def softmax_of(*, logarithm: bool) -> Row:
         _along_columns((made,), (self,), dim, logarithm=logarithm)
         return made
 
-    kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
     return Row(
         _along_dim(any_floats(kernel), arrays=1, dim=1),
         sizes=Sizes(over=partial(_native.row, "softmax", logarithm, GRAIN, 1, 0, False, np.empty_like, threads)),
@@ -53,7 +52,6 @@ def softmax_backward_of(*, logarithm: bool) -> Row:
         _along_columns((made,), (grad_output, output), dim, logarithm=logarithm, ending="_backward")
         return made
 
-    kernel.__name__ = kernel.__qualname__ = "log_softmax_backward" if logarithm else "softmax_backward"
     return Row(_along_dim(any_floats(kernel), arrays=2, dim=2))
 
 

@@ -13,7 +13,7 @@ from turnout_kernels.layouts import any_floats
 from turnout_kernels.native import FEW, code, has_many, plain, run, whole
 
 
-def cumulative(name: str, *, product: bool, of_few: Compiled | None = None) -> Row:
+def cumulative(*, product: bool, of_few: Compiled | None = None) -> Row:
     """cumsum or cumprod."""
 
     def accumulated(self: Any, dim: int, out: Any = None) -> Any:
@@ -33,11 +33,10 @@ def cumulative(name: str, *, product: bool, of_few: Compiled | None = None) -> R
             return NotImplemented
         return of_any_floats(self, dim) if out is None else of_any_floats(self, dim, out)
 
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, sizes=Sizes(FEW), program=of_few)
 
 
-def cumulative_extreme(name: str, sign: int) -> Row:
+def cumulative_extreme(sign: int) -> Row:
     """cummax or cummin."""
 
     def kernel(self: Any, dim: int, values: Any, indices: Any) -> Any:
@@ -47,15 +46,14 @@ def cumulative_extreme(name: str, sign: int) -> Row:
         run("cumulative_extreme", (values, indices), (self,), ints)
         return None
 
-    kernel.__name__ = kernel.__qualname__ = name
     return Row(any_floats(kernel, outputs=2), sizes=Sizes(FEW))
 
 
 # fmt: off
 KERNELS: dict[str, Any] = {
-    "cumsum.out":  cumulative("cumsum", product=False, of_few=compiled("add up")),
-    "cumprod.out": cumulative("cumprod", product=True),
-    "cummax.out":  cumulative_extreme("cummax", 1),
-    "cummin.out":  cumulative_extreme("cummin", -1),
+    "cumsum.out":  cumulative(product=False, of_few=compiled("add up")),
+    "cumprod.out": cumulative(product=True),
+    "cummax.out":  cumulative_extreme(1),
+    "cummin.out":  cumulative_extreme(-1),
 }
 # fmt: on

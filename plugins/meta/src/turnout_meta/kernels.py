@@ -26,7 +26,6 @@ def needs_values(name: str) -> Any:
     def kernel(*arrays: Any) -> Any:
         raise NoDataError(f"{name}: {DEPENDS_ON_VALUES}, and a meta tensor has none")
 
-    kernel.__name__ = kernel.__qualname__ = name
     return kernel
 
 

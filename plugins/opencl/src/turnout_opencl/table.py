@@ -77,8 +77,6 @@ def _by_dtype(name: str, fn: Callable[..., Any], other: Callable[..., Any]) -> C
         fn(*args)
 
     kernel.__wrapped__ = fn  # type: ignore[attr-defined]  # so that `explain` names the function that computes
-    # A function that a factory made is called as its operator is.
-    kernel.__name__ = kernel.__qualname__ = name.partition(".")[0] if fn.__name__ == "kernel" else fn.__name__
     return kernel
 
 

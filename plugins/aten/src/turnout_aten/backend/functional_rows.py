@@ -88,7 +88,6 @@ def _kernel(backend: FunctionalBackend, name: str, function: Call, given: int, c
             out.write(value)
         return None
 
-    kernel.__name__ = kernel.__qualname__ = getattr(function, "__name__", name)
     kernel.__wrapped__ = function  # type: ignore[attr-defined]  # so that `explain` names the function that computes
     return kernel
 

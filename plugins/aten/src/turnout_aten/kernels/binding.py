@@ -230,7 +230,6 @@ def combined(above: Row, below: Row, op: Operator, inputs: int) -> Row:
         made = first(*args)
         return second(*args) if made is NotImplemented else made
 
-    kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
     leaving(kernel, *leaves_of(first), *leaves_of(second))
     sizes, over = above.sizes, above.sizes.over
     few = (below.sizes.fn or second) if sizes.upto and op.schema.arguments[0].type.canonical == "Tensor" else None

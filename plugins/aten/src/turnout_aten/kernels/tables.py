@@ -7,6 +7,7 @@ out operator serves all variants that share its shape function: functional, in-p
 from __future__ import annotations
 
 from functools import wraps
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
 import turnout.schema  # noqa: F401 - rows are checked under the lock, where nothing may be imported
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     Around = Callable[[str, Call], Call]
 
 
+# The names of functions without one of their own: what makes a function for each operator calls it `kernel`; partials have none.
+_NAMELESS = ("kernel", "<lambda>", "")
+
+
 def register_kernels(
     library: Registrations, backend: TensorBackend, table: Mapping[str, Any], *, namespace: str = "aten"
 ) -> None:
@@ -42,7 +47,8 @@ def register_kernels(
 
     A row is called with all arguments by position, the outputs last. One RegistrationError reports all rows that name no operator
     or cannot be called so, before anything is registered. Another is about a backend whose row and class disagree about
-    whether its arrays can be written.
+    whether its arrays can be written. `explain` shows the name of a row's function. It shows that of the operator where the
+    function is a lambda, or is called `kernel`.
     """
     register_through(library, backend, table, namespace, None)
 
@@ -63,7 +69,8 @@ def register_through(
         rows = {name: row.through(around(name)) for name, row in rows.items()}
 
     def kernel(variant: str, name: str) -> Kernel:
-        return Kernel(rows[name].fn, ARRAY, library=library, binder=binder_of(variant, name, rows[name]))
+        fn, binder = rows[name].fn, binder_of(variant, name, rows[name])
+        return Kernel(fn, ARRAY, library=library, binder=binder, label=_label(name, fn))
 
     library.impl_table(backend.name, served_by(rows), kernel)
     if namespace == "aten":
@@ -89,13 +96,19 @@ def register_over(
 
     def kernel(variant: str, name: str) -> Kernel:
         fn, binder = rows[name].fn, Over(binder_of(variant, name, rows[name]))
-        label = f"{getattr(fn, '__name__', 'kernel')}, or the kernel below"
+        label = f"{_label(name, fn)}, or the kernel below"
         return Kernel(fn, ARRAY, library=library, binder=binder, yields=yields, may_decline=True, label=label)
 
     library.impl_table(backend, served_by(rows), kernel, yields=yields)
     for name in rows:
         if name not in STRUCTURED and _is_composed(library, name):
             _compose(library, name)
+
+
+def _label(name: str, fn: Call) -> str:
+    """What `explain` calls the kernel of a row: its function, or the operator if that has no name of its own."""
+    own = getattr(unwrap(fn), "__name__", "")
+    return name.partition("::")[2].partition(".")[0] if own in _NAMELESS else own
 
 
 def group_above(library: Registrations) -> Registrations:
