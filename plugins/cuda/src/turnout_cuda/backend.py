@@ -83,8 +83,7 @@ class CUDABackend(ArrayBackend):
         """Makes the device CuPy's current one, unless it is."""
         if device.index is None or device.index == self.cupy.cuda.runtime.getDevice():
             return None
-        guard: AbstractContextManager[object] = self.cupy.cuda.Device(device.index)
-        return guard
+        return self.cupy.cuda.Device(device.index)
 
     def synchronize(self, device: Device) -> None:
         self.cupy.cuda.Device(self.resolve_device(device).index).synchronize()

@@ -81,8 +81,7 @@ def _recorder(gradient: Gradient, slope: Operator) -> Callable[[Operator], Call]
         return tuple(found[: len(ctx.needs_input_grad)])
 
     def recorded(op: Operator) -> Call:
-        rule: Call = plugins.service(AUTOGRAD).custom_rule(op, backward, setup)
-        return rule
+        return plugins.service(AUTOGRAD).custom_rule(op, backward, setup)
 
     return recorded
 

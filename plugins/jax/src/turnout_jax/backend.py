@@ -76,8 +76,7 @@ class JaxBackend(FunctionalArrayBackend):
         return len(self.devices)
 
     def guard(self, device: Device) -> AbstractContextManager[object]:
-        found: AbstractContextManager[object] = jax.default_device(self.devices[device.index or 0])
-        return found
+        return jax.default_device(self.devices[device.index or 0])
 
     def guarded(self, function: Callable[..., Any], device: Device) -> Callable[..., Any]:
         """The function, run with a device as the one where JAX makes what is not tied to another."""

@@ -229,8 +229,7 @@ def _read(tensor: Any, kind: type[Result]) -> Any:
 
 
 def _address(array: Any) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
+    return array.__array_interface__["data"][0]
 
 
 class Result(Array[c_char]):

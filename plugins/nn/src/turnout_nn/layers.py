@@ -38,8 +38,7 @@ def _code(count: int) -> CodeType:
     """The code of a call with so many attributes; no loop over their names is left in it."""
     space: dict[str, Any] = {}
     exec(f"def forward(self, input): return function(input, {', '.join(f'self._{i}' for i in range(count))})", space)
-    code: CodeType = space["forward"].__code__
-    return code
+    return space["forward"].__code__
 
 
 def _forward(cls: Any, names: list[str]) -> FunctionType:

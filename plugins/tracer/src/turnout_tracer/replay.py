@@ -253,8 +253,7 @@ def _dead_after(graph: Graph) -> list[list[int]]:
 
 def _holds(comparison: Any) -> bool:
     """Whether what was decided holds. Of symbols it is decided as by a program: their trace assumes it too."""
-    found: bool = comparison if comparison.__class__ is bool else comparison.answer(kernel=False)
-    return found
+    return comparison if comparison.__class__ is bool else comparison.answer(kernel=False)
 
 
 def _wrong_results(op: str, found: int, expected: int) -> None:

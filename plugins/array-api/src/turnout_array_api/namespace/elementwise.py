@@ -50,8 +50,7 @@ def _unary(name: str, operator: str = "", example: str = "1.0") -> Callable[[Ten
     operator = operator or name
 
     def function(x: Tensor, /) -> Tensor:
-        made: Tensor = getattr(fn, operator)(x)
-        return made
+        return getattr(fn, operator)(x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _UNARY.format(name=name, operator=operator, example=example)
@@ -62,8 +61,7 @@ def _binary(name: str, operator: str = "", example: str = "2.0") -> Callable[[Op
     operator = operator or name
 
     def function(x1: Operand, x2: Operand, /) -> Tensor:
-        made: Tensor = getattr(fn, operator)(*pair(name, x1, x2))
-        return made
+        return getattr(fn, operator)(*pair(name, x1, x2))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _BINARY.format(name=name, operator=operator, example=example)

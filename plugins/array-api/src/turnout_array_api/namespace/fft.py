@@ -56,8 +56,7 @@ Example:
 
 def _along_one(name: str, what: str) -> Callable[..., Tensor]:
     def function(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
-        made: Tensor = getattr(operators, name)(x, n, axis, norm)
-        return made
+        return getattr(operators, name)(x, n, axis, norm)
 
     return _named(function, name, what, _ONE)
 
@@ -66,8 +65,7 @@ def _along_several(name: str, what: str) -> Callable[..., Tensor]:
     def function(
         x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
     ) -> Tensor:
-        made: Tensor = getattr(operators, name)(x, s, axes, norm)
-        return made
+        return getattr(operators, name)(x, s, axes, norm)
 
     return _named(function, name, what, _SEVERAL)
 

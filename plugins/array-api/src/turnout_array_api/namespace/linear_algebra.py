@@ -39,8 +39,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
-    transposed: Tensor = x.mT
-    return transposed
+    return x.mT
 
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:

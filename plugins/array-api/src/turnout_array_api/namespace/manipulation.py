@@ -203,8 +203,7 @@ def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> 
     """
     if copy is False:
         try:
-            viewed: Tensor = x.view(tuple(shape))
-            return viewed
+            return x.view(tuple(shape))
         except ShapeError:
             fn.reshape(x, tuple(shape))  # which raises for a shape that does not fit
             own = f"a tensor of shape {list(x.shape)} and strides {list(x.stride())}"

@@ -55,8 +55,7 @@ def number_dtype(value: Number, dtype: DType) -> DType:
 def as_array(value: Tensor | Number, dtype: DType, like: Tensor) -> Tensor:
     """An operand in the common dtype; a number becomes a 0-dim tensor. Raises ArgumentError for an int out of range."""
     if isinstance(value, Tensor):
-        made: Tensor = value if value.dtype is dtype else value.to(dtype)
-        return made
+        return value if value.dtype is dtype else value.to(dtype)
     value = python_number(value)
     if dtype.category == INT and not iinfo(dtype).min <= value <= iinfo(dtype).max:  # type: ignore[operator]
         raise ArgumentError(f"{value} does not fit in {dtype.name}, the dtype of the other operand")

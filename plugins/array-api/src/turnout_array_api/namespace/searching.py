@@ -212,8 +212,7 @@ def unique_values(x: Tensor, /) -> Tensor:
         >>> turnout.array_api.unique_values(turnout.tensor([3, 1, 3]))
         tensor([1, 3])
     """
-    found: Tensor = reductions.unique(x)
-    return found
+    return reductions.unique(x)
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:

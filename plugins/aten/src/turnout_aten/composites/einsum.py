@@ -130,8 +130,7 @@ def _as_it_lies(equation: str, left: Tensor, right: Tensor) -> Tensor | None:
     order = 0, 1, 2
     if found is None or (found[0], found[1], found[2], found[3]) != (order, a, order, b):
         return None
-    made: Tensor = aten.bmm(left, right)
-    return made
+    return aten.bmm(left, right)
 
 
 def _steps(path: Sequence[int] | None, count: int) -> list[tuple[int, int]]:

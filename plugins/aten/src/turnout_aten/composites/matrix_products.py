@@ -34,25 +34,22 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
     a, b = self.array.shape, other.array.shape
     if not a or not b:
         raise ShapeError(texts.operands_without_dims("matmul", a, b))
-    made: Tensor
     if len(a) == 2 and len(b) == 2:
-        made = aten.mm(self, other)
-    elif len(a) == 1 and len(b) == 1:
-        made = aten.dot(self, other)
-    elif len(a) == 2 and len(b) == 1:
-        made = aten.mv(self, other)
-    elif len(a) == 1 and len(b) == 2:
-        made = aten._unsafe_view(aten.mm(aten.unsqueeze(self, 0), other), b[1:])
-    elif len(a) > 2 and len(b) <= 2:
+        return aten.mm(self, other)
+    if len(a) == 1 and len(b) == 1:
+        return aten.dot(self, other)
+    if len(a) == 2 and len(b) == 1:
+        return aten.mv(self, other)
+    if len(a) == 1 and len(b) == 2:
+        return aten._unsafe_view(aten.mm(aten.unsqueeze(self, 0), other), b[1:])
+    if len(a) > 2 and len(b) <= 2:
         # One large product instead of a batch of small ones.
         columns = other if len(b) == 2 else aten.unsqueeze(other, 1)
         if a[-1] != b[0]:
             raise ShapeError(texts.unmatched("matmul", a, b, a[-1], b[0]))
         flat = aten.reshape(self, (numel(a[:-1]), a[-1]))
-        made = aten._unsafe_view(aten.mm(flat, columns), (*a[:-1], *b[1:]))
-    else:
-        made = _batched(self, other)
-    return made
+        return aten._unsafe_view(aten.mm(flat, columns), (*a[:-1], *b[1:]))
+    return _batched(self, other)
 
 
 def _batched(self: Tensor, other: Tensor) -> Tensor:
@@ -76,8 +73,7 @@ def _one_batch(matrices: Tensor, batch: Sequence[int], count: int) -> Tensor:
         return matrices
     if shape[:-2] != batch:
         matrices = aten.expand(matrices, (*batch, *shape[-2:]))
-    made: Tensor = matrices if len(batch) == 1 else aten.reshape(matrices, (count, *shape[-2:]))
-    return made
+    return matrices if len(batch) == 1 else aten.reshape(matrices, (count, *shape[-2:]))
 
 
 _ADDMM = find_operator("aten::addmm")
@@ -101,21 +97,17 @@ def _turned(weight: Tensor, input: Tensor) -> Tensor | None:
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias. weight is [out, in]."""
     columns = _turned(weight, input)
-    made: Tensor
     if columns is not None and bias is not None and bias.keys is weight.keys and len(input.array.shape) == 2:
-        made = _ADDMM.cache[bias.keys](bias.keys, bias, input, columns, 1, 1)
-        return made
+        return _ADDMM.cache[bias.keys](bias.keys, bias, input, columns, 1, 1)
     if columns is None:
         columns = aten.t(weight)
     if bias is not None and len(weight.array.shape) == 2:
         shape = input.array.shape
         if len(shape) == 2:
-            made = aten.addmm(bias, input, columns)
-            return made
+            return aten.addmm(bias, input, columns)
         if len(shape) > 2 and len(bias.array.shape) == 1 and shape[-1] == weight.array.shape[1]:
             flat = aten.addmm(bias, aten.reshape(input, (numel(shape[:-1]), shape[-1])), columns)
-            made = aten._unsafe_view(flat, (*shape[:-1], flat.array.shape[1]))
-            return made
+            return aten._unsafe_view(flat, (*shape[:-1], flat.array.shape[1]))
     made = aten.matmul(input, columns)
     return made if bias is None else aten.add__Tensor(made, bias)
 
@@ -150,8 +142,7 @@ def outer(self: Tensor, vec2: Tensor) -> Tensor:
     """All products of the elements of two vectors."""
     if self.ndim != 1 or vec2.ndim != 1:
         raise ShapeError(f"outer: both operands must have one dimension, got shapes {list(self.shape)} and {list(vec2.shape)}")
-    made: Tensor = aten.mul__Tensor(aten.unsqueeze(self, 1), vec2)
-    return made
+    return aten.mul__Tensor(aten.unsqueeze(self, 1), vec2)
 
 
 def linear_out(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor) -> Tensor:
@@ -165,21 +156,17 @@ ger = outer
 def inner(self: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dim of both; a 0-dim operand scales."""
     a, b = self.shape, other.shape
-    made: Tensor
     if not a or not b:
-        made = aten.mul__Tensor(self, other)
-        return made
+        return aten.mul__Tensor(self, other)
     if a[-1] != b[-1]:
         raise ShapeError(texts.unmatched("inner", a, b, a[-1], b[-1]))
-    made = aten.tensordot(self, other, (-1,), (-1,))
-    return made
+    return aten.tensordot(self, other, (-1,), (-1,))
 
 
 @ends_in("aten::matmul", "self", "other")
 def linalg_matmul(self: Tensor, other: Tensor) -> Tensor:
     """matmul."""
-    made: Tensor = aten.matmul(self, other)
-    return made
+    return aten.matmul(self, other)
 
 
 def _rows_and_columns(name: str, batch1: Tensor, batch2: Tensor) -> tuple[Tensor, Tensor]:
@@ -197,15 +184,13 @@ def _rows_and_columns(name: str, batch1: Tensor, batch2: Tensor) -> tuple[Tensor
 def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * self + alpha * the sum of batch1[i] @ batch2[i]."""
     rows, columns = _rows_and_columns("addbmm", batch1, batch2)
-    made: Tensor = aten.addmm(self, rows, columns, beta=beta, alpha=alpha)
-    return made
+    return aten.addmm(self, rows, columns, beta=beta, alpha=alpha)
 
 
 def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """addbmm into self."""
     rows, columns = _rows_and_columns("addbmm_", batch1, batch2)
-    made: Tensor = aten.addmm_(self, rows, columns, beta=beta, alpha=alpha)
-    return made
+    return aten.addmm_(self, rows, columns, beta=beta, alpha=alpha)
 
 
 def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -220,17 +205,13 @@ def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any 
     check_alpha("addr", beta, dtype, "beta")
     check_alpha("addr", alpha, dtype)
     product = aten.outer(vec1, vec2)
-    made: Tensor
     if dtype.category == BOOL:
         product = product if alpha else aten.zeros_like(product)
-        made = aten.logical_or(self, product) if beta else product
-        return made
+        return aten.logical_or(self, product) if beta else product
     scaled = product if alpha == 1 else aten.mul__Scalar(product, alpha)
     if beta == 0:
-        made = aten.to__dtype(scaled, dtype)
-    else:
-        made = aten.add__Tensor(self if beta == 1 else aten.mul__Scalar(self, beta), scaled)
-    return made
+        return aten.to__dtype(scaled, dtype)
+    return aten.add__Tensor(self if beta == 1 else aten.mul__Scalar(self, beta), scaled)
 
 
 def addr_(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -239,8 +220,7 @@ def addr_(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     if made.shape != self.shape:
         raise ShapeError(texts.too_small("addr_", self.shape, made.shape))
     check_result_dtype(find_operator("aten::addr_"), Out(made.shape, made.dtype), self)
-    written: Tensor = aten.copy_(self, made)
-    return written
+    return aten.copy_(self, made)
 
 
 # ---- several factors
@@ -253,8 +233,7 @@ def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
             raise ShapeError(f"chain_matmul: matrices[{i}] must have 2 dimensions, got shape {list(matrix.shape)}")
     if not matrices:
         raise ShapeError("chain_matmul: needs at least one matrix")
-    made: Tensor = matrices[0] if len(matrices) == 1 else aten.linalg_multi_dot(matrices)
-    return made
+    return matrices[0] if len(matrices) == 1 else aten.linalg_multi_dot(matrices)
 
 
 def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
@@ -303,8 +282,7 @@ def _in_order(factors: list[Tensor], split: dict[tuple[int, int], int], i: int, 
     if i == j:
         return factors[i]
     k = split[i, j]
-    made: Tensor = aten.mm(_in_order(factors, split, i, k), _in_order(factors, split, k + 1, j))
-    return made
+    return aten.mm(_in_order(factors, split, i, k), _in_order(factors, split, k + 1, j))
 
 
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
@@ -314,8 +292,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     if x.dtype is not y.dtype:
         raise DTypeError(f"linalg.vecdot: x and y must have one dtype, got {x.dtype.name} and {y.dtype.name}")
     product = aten.mul__Tensor(aten.conj(x) if x.dtype.is_complex else x, y)
-    made: Tensor = aten.sum__dim_IntList(product, (dim,))
-    return made
+    return aten.sum__dim_IntList(product, (dim,))
 
 
 def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
@@ -345,10 +322,8 @@ def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other:
     columns = aten.reshape(aten.permute(y, (*right, *kept_right)), (inner_size, numel([y.shape[d] for d in kept_right])))
     shape = [self.shape[d] for d in kept_left] + [other.shape[d] for d in kept_right]
     if not shape and self.dtype.category != BOOL:  # PyTorch's `dot` does not compute bools
-        made: Tensor = aten.dot(aten.reshape(rows, (inner_size,)), aten.reshape(columns, (inner_size,)))
-        return made
-    made = aten.reshape(aten.mm(rows, columns), shape)
-    return made
+        return aten.dot(aten.reshape(rows, (inner_size,)), aten.reshape(columns, (inner_size,)))
+    return aten.reshape(aten.mm(rows, columns), shape)
 
 
 def kron(self: Tensor, other: Tensor) -> Tensor:
@@ -357,8 +332,7 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
     a, b = (1,) * (n - self.ndim) + self.shape, (1,) * (n - other.ndim) + other.shape
     left = aten.reshape(self, [length for m in a for length in (m, 1)])
     right = aten.reshape(other, [length for m in b for length in (1, m)])
-    made: Tensor = aten.reshape(aten.mul__Tensor(left, right), [m * k for m, k in zip(a, b, strict=True)])
-    return made
+    return aten.reshape(aten.mul__Tensor(left, right), [m * k for m, k in zip(a, b, strict=True)])
 
 
 # ---- parts and patterns
@@ -368,14 +342,12 @@ def trace(self: Tensor) -> Tensor:
     """The sum of the main diagonal of a matrix."""
     if self.ndim != 2:
         raise ShapeError(f"trace: expected a matrix, got shape {list(self.shape)}")
-    made: Tensor = aten.sum(aten.diagonal(self))
-    return made
+    return aten.sum(aten.diagonal(self))
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """A diagonal of the last two dims."""
-    made: Tensor = aten.diagonal(A, offset, dim1, dim2)
-    return made
+    return aten.diagonal(A, offset, dim1, dim2)
 
 
 def cross(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
@@ -384,8 +356,7 @@ def cross(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         dim = next((d for d, n in enumerate(self.shape) if n == 3), None)
         if dim is None:
             raise ShapeError(f"cross: no dim of shape {list(self.shape)} has length 3")
-    made: Tensor = aten.linalg_cross(self, other, dim=dim)
-    return made
+    return aten.linalg_cross(self, other, dim=dim)
 
 
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
@@ -400,8 +371,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 def _powers(x: Tensor, count: int) -> Tensor:
     ones = aten.new_ones(x, (*x.shape, 1))
     repeated = aten.expand(aten.unsqueeze(x, -1), (*x.shape, count - 1))
-    made: Tensor = aten.cat([ones, aten.cumprod(repeated, -1)], -1)
-    return made
+    return aten.cat([ones, aten.cumprod(repeated, -1)], -1)
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:

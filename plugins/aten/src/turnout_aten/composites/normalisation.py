@@ -93,8 +93,7 @@ def grad_of_scaled(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[
 
 def rms_factor(x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
     """What `rms_norm` multiplies by: 1 / root(mean(x * x) + eps), with dims of length 1."""
-    made: Tensor = aten.rsqrt(aten.add__Scalar(aten.mean__dim(aten.mul__Tensor(x, x), dims, True), eps))
-    return made
+    return aten.rsqrt(aten.add__Scalar(aten.mean__dim(aten.mul__Tensor(x, x), dims, True), eps))
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:

@@ -100,8 +100,7 @@ def _size_and_scales(input: Tensor, ndim: int, size: Any, scale_factor: Any) -> 
 
 
 def _upsampled(name: str, *args: Any) -> Tensor:
-    made: Tensor = getattr(aten, f"{name}__vec")(*args)
-    return made
+    return getattr(aten, f"{name}__vec")(*args)
 
 
 def _area(input: Tensor, ndim: int, size: Any, scales: Any) -> Tensor:

@@ -83,8 +83,7 @@ _NONE = ShapeFacts()
 
 def shape_facts(shape: Any) -> ShapeFacts:
     """What a shape function says of itself."""
-    found: ShapeFacts = getattr(shape, "facts", _NONE)
-    return found
+    return getattr(shape, "facts", _NONE)
 
 
 def _says(**facts: Any) -> Callable[[F], F]:

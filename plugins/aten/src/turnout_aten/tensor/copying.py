@@ -155,8 +155,7 @@ def _copied_storage(tensor: Tensor, memo: dict[Any, Any]) -> Storage:
         if key not in memo:
             memo[key] = copied.retyped(backend.retyped(copied.array, tensor.dtype))
         copied = memo[key]
-    made: Storage = copied
-    return made
+    return copied
 
 
 # ---- pickle

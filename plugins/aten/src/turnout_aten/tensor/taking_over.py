@@ -26,8 +26,7 @@ def is_alone(tensor: Tensor) -> bool:
         if storage.kind is not OWN or getrefcount(storage) > ONE_NAME + 1 or storage.array is not tensor.array:
             return False
         references = 2
-    alone: bool = tensor.device.backend.held_alone(tensor.array, references)
-    return alone
+    return tensor.device.backend.held_alone(tensor.array, references)
 
 
 def take_over(tensor: Tensor, value: Tensor) -> bool:

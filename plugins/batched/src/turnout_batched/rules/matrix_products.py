@@ -71,14 +71,11 @@ def _of_ranks(
 
 def _product(left: Tensor, right: Tensor) -> Tensor:
     """matmul of batches: `linalg_matmul` may have a kernel that broadcasts them, and is composed where it has none."""
-    made: Tensor
     if len(left.array.shape) == 3 == len(right.array.shape) and left.array.shape[0] == right.array.shape[0]:
-        made = aten.bmm(left, right)
-    elif len(right.array.shape) > 2:
-        made = aten.linalg_matmul(left, right)
-    else:
-        made = aten.matmul(left, right)
-    return made
+        return aten.bmm(left, right)
+    if len(right.array.shape) > 2:
+        return aten.linalg_matmul(left, right)
+    return aten.matmul(left, right)
 
 
 def _matrices(value: Tensor, bdim: int | None) -> Tensor:

@@ -159,8 +159,7 @@ class Differentiable(Program):
         copies = {f"c{i}": each.tensor.clone() for i, each in enumerate(self._constants)}
         made = self._raw.run([*tensors, *generators], [], copies)
         outputs, inputs = [made[i] for i in self._recording], [tensors[i] for i in self._tracked]
-        found: Sequence[Any] = turnout.autograd.grad(outputs, inputs, grads, create_graph=True, allow_unused=True)
-        return found
+        return turnout.autograd.grad(outputs, inputs, grads, create_graph=True, allow_unused=True)
 
 
 def _refuse(what: str) -> None:

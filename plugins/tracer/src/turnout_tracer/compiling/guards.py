@@ -231,5 +231,4 @@ class Lines:
         text = f"def guard(args, kwargs):\n    try:\n{text}    except Exception:\n        return None\n"
         scope = _NAMES | {f"c{i}": value for i, value in enumerate(self._constants)}
         exec(compile(text, "<guard>", "exec"), scope)
-        guard: Callable[[tuple[Any, ...], dict[str, Any]], Any] = scope["guard"]
-        return guard
+        return scope["guard"]
