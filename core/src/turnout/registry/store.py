@@ -224,13 +224,6 @@ class Registry:
             waiting = [op for op in self._operators.values() if any(op.kernels.values())]
             return [op for op in waiting if not self.knows(op.qualified_name)]
 
-    def waiting(self) -> list[tuple[Operator, str]]:
-        """Operators and keys of the kernels whose key does not exist."""
-        with self.lock:
-            self._name_all()
-            is_key = self.keys.universe.is_key
-            return [(op, key) for op in self._operators.values() for key in op.kernels if not is_key(key)]
-
     def is_disabled(self, key: str, functionality: str) -> bool:
         """Whether configuration disables the key, so that its slots fall through."""
         if not self.follows_config:
