@@ -16,7 +16,7 @@ from torchgen.model import SchemaKind  # noqa: E402
 from turnout.errors import SchemaError  # noqa: E402
 from turnout.schema import FunctionSchema, check_no_tie  # noqa: E402
 from turnout_aten.declarations.conventions import check_conventions  # noqa: E402
-from turnout_aten.declarations.signatures import is_factory, signature, tensor_options  # noqa: E402
+from turnout_aten.declarations.signatures import signature, tensor_options  # noqa: E402
 
 NATIVE = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
 
@@ -128,14 +128,6 @@ def test_returns_and_their_aliases_are_equal(functions):
 def test_views_are_equal_but_for_those_that_only_a_tag_declares(functions):
     for native, schema in functions:
         assert schema.is_view == (native.is_view_op and "inplace_view" not in native.tags)
-
-
-def test_a_factory_never_takes_a_tensor(functions):
-    for native, schema in functions:
-        if is_factory(schema):
-            assert not native.func.arguments.has_tensor_arg()
-        elif not native.func.arguments.has_tensor_arg():
-            assert not any(r.type.is_tensor_like() for r in native.func.returns), schema
 
 
 def test_every_function_keeps_the_historic_conventions_and_most_keep_the_strict_ones(functions):

@@ -69,7 +69,7 @@ def test_remaining_fields_and_their_defaults():
     assert (f.device_guard, f.manual_kernel_registration, f.python_module) == (False, True, "nn")
     assert f.use_const_ref_for_mutable_tensors
     assert f.cpp_no_default_args == {"dim"}
-    assert f.is_factory
+    assert f.category_override == "factory"
     assert dict(f.dispatch) == {}
     (g,) = parse("- func: g(Tensor self) -> Tensor")
     assert (g.variants, g.device_check, g.device_guard, g.tags) == ({"function"}, "ExactSame", True, frozenset())

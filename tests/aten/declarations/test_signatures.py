@@ -1,9 +1,7 @@
-"""What the variants of an operator share, and what makes a factory."""
-
-import pytest
+"""What the variants of an operator share."""
 
 from turnout.schema import FunctionSchema
-from turnout_aten.declarations.signatures import is_factory, signature, tensor_options
+from turnout_aten.declarations.signatures import signature, tensor_options
 
 parse = FunctionSchema.parse
 
@@ -27,19 +25,6 @@ def test_a_signature_returns_what_was_written_and_drops_tensor_options():
         "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     )
     assert str(signature(factory)) == "zeros(int[] size, *, MemoryFormat? memory_format=None) -> Tensor"
-
-
-@pytest.mark.parametrize(("text", "factory"), [
-    ("abs(Tensor self) -> Tensor", False),
-    ("abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", False),
-    ("zeros(SymInt[] size) -> Tensor", True),
-    ("zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", True),
-    ("zeros_like(Tensor self) -> Tensor", False),
-    ("cat(Tensor[] tensors) -> Tensor", False),
-    ("version() -> int", False),
-])  # fmt: skip
-def test_a_factory_makes_tensors_from_none(text, factory):
-    assert is_factory(parse(text)) is factory
 
 
 def test_tensor_options_are_four_keywords_that_follow_each_other():

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from turnout.config.lock import cached_property
 from turnout.operators.placement import INDICES_MIX
 from turnout.schema.model import Argument, FunctionSchema
-from turnout_aten.declarations.signatures import is_factory
 from turnout_aten.declarations.tables import FINITE, INPLACE_VIEW, PARTIAL, RESIZES, SHARES_STORAGE, TOTAL
 from turnout_aten.tags import Tag
 
@@ -117,13 +116,6 @@ class NativeFunction:
         turns = INPLACE_VIEW in self.tags and RESIZES not in self.tags
         wildcard = any(a.annotation is not None and "*" in a.annotation.after for a in self.schema.arguments)
         return self.schema.is_view or turns or wildcard
-
-    @property
-    def is_factory(self) -> bool:
-        """Whether the function makes tensors without tensor arguments, or is declared a factory by `category_override`."""
-        if self.category_override is not None:
-            return self.category_override == "factory"
-        return is_factory(self.schema)
 
     def __str__(self) -> str:
         return self.qualified_name

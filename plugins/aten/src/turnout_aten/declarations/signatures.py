@@ -35,13 +35,6 @@ def _is_option(argument: Argument, name: str, type_name: str) -> bool:
     return argument.name == name and type.canonical == type_name
 
 
-def is_factory(schema: FunctionSchema) -> bool:
-    """Whether it makes tensors from none: no tensor is an input, and one is returned or written into `out`."""
-    if any(a.type.is_tensor_like and not a.is_out for a in schema.arguments):
-        return False
-    return bool(schema.out_arguments) or schema.gives_tensors
-
-
 def signature(schema: FunctionSchema) -> FunctionSchema:
     """What all variants of one operator share; two schemas are variants when their signatures are equal.
 
