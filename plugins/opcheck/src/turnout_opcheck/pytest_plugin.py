@@ -11,15 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from turnout_opcheck.calls import Calls
-
 CHECKED: pytest.StashKey[set[Any]] = pytest.StashKey()
-NOTED: pytest.StashKey[Calls] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
