@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any
 
 FLOATS = ("float32", "float64")
-INTS = ("int64", "int32", "uint8")
 NUMBERS = (*FLOATS, "int64")
 BITS = ("int64", "bool")
 Vectors = tuple[tuple[int, int], ...]
