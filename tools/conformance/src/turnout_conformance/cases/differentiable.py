@@ -107,7 +107,3 @@ def sample_calls(case: OperatorCase) -> list[tuple[Any, Any]]:
         given = tuple(a.detach() if n == constant and a is not None else a for n, a in zip(names, args, strict=False))
         found.append((given, kwargs))
     return found
-
-
-def is_recorded(result: Any) -> bool:
-    return bool(leaves(result if isinstance(result, (list, tuple)) else [result]))
