@@ -178,6 +178,13 @@ def test_arguments_are_found_by_their_part():
     refused(KeyError, schema.argument, "missing")
 
 
+def test_the_arguments_of_a_call_are_split_as_the_schema_has_them():
+    schema = FunctionSchema.parse("f(Tensor x, int n, *, int a, int b=1) -> Tensor")
+    assert schema.by_keyword(("x", 2, 3, 4)) == (("x", 2), {"a": 3, "b": 4})
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        schema.by_keyword(("x", 2, 3, 4, 5))
+
+
 def test_returns_name_the_arguments_they_may_share_memory_with():
     schema = parse("f(Tensor(a! -> a|b) x, Tensor(c) y, Tensor z) -> (Tensor(b), Tensor(c), Tensor)")
     assert schema.return_aliases == (("x",), ("y",), ())

@@ -371,15 +371,13 @@ def _with_key_set(fn: Call) -> Call:
 
 def _spread(fn: Call, op: Operator, with_keyset: bool) -> Call:
     """A fallback in torch's form as a callable of the internal convention."""
-    names = [a.name for a in op.schema.arguments if a.kwarg_only]
-    split = len(op.schema.arguments) - len(names)
 
     @functools.wraps(fn)
     def spread(ks: int, *args: Any) -> Any:
-        keywords = dict(zip(names, args[split:], strict=True))
+        given, keywords = op.schema.by_keyword(args)
         if with_keyset:
-            return fn(int.__new__(DispatchKeySet, ks), op, *args[:split], **keywords)
-        return fn(op, *args[:split], **keywords)
+            return fn(int.__new__(DispatchKeySet, ks), op, *given, **keywords)
+        return fn(op, *given, **keywords)
 
     return spread
 

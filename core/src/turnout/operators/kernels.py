@@ -207,8 +207,7 @@ def _bind_boxed(fn: Call, op: Operator) -> Call:
 
 
 def _bind_unboxed(fn: Call, with_keyset: bool, op: Operator) -> Call:
-    names = [a.name for a in op.schema.arguments if a.kwarg_only]
-    split = len(op.schema.arguments) - len(names)
+    names, split = [a.name for a in op.schema.kwarg_only], len(op.schema.positional)
     if not names:
         if with_keyset:
             return fn

@@ -92,9 +92,7 @@ def add_rule(group: Registrations, name: str, cls: Any, rule: Any) -> None:
 
 
 def _by_rule(cls: type, owner: Any, op: Operator, args: tuple[Any, ...]) -> Any:
-    split = len(op.schema.positional)
-    keywords = {a.name: v for a, v in zip(op.schema.kwarg_only, args[split:], strict=True)}
-    return _RULES[op.qualified_name, cls](owner, op, tuple(_subclasses(args)), args[:split], keywords)
+    return _RULES[op.qualified_name, cls](owner, op, tuple(_subclasses(args)), *op.schema.by_keyword(args))
 
 
 def _subclasses(args: tuple[Any, ...]) -> list[type]:

@@ -81,6 +81,11 @@ class FunctionSchema(_Parts):
         """The arguments after `*`, out arguments included."""
         return tuple(a for a in self.arguments if a.kwarg_only)
 
+    def by_keyword(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All arguments as a call gives them: those before `*`, and those after it by name."""
+        split = len(self.positional)
+        return args[:split], {a.name: value for a, value in zip(self.kwarg_only, args[split:], strict=True)}
+
     @cached_property
     def out_arguments(self) -> tuple[Argument, ...]:
         """The keyword-only arguments that are written."""

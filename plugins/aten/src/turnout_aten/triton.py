@@ -45,11 +45,10 @@ def triton_op(
 
 def _in_parts(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
     """The binder at Tracer: the function runs there, so that what it calls is recorded."""
-    names = [a.name for a in op.schema.kwarg_only]
-    split = len(op.schema.arguments) - len(names)
 
     def call_parts(ks: int, *args: Any) -> Any:
-        return kernel.fn(*args[:split], **dict(zip(names, args[split:], strict=True)))
+        given, keywords = op.schema.by_keyword(args)
+        return kernel.fn(*given, **keywords)
 
     return call_parts
 

@@ -39,12 +39,10 @@ class VmapInfo:
 
 def custom_rule(op: Operator, function: Call, opaque: bool) -> Call:
     """The kernel at Batched for a rule."""
-    names = [a.name for a in op.schema.arguments if a.kwarg_only]
-    split = len(op.schema.arguments) - len(names)
 
     def rule(level: Level, dims: list[Any], *values: Any) -> Any:
-        keywords = dict(zip(names, values[split:], strict=True))
-        found = function(VmapInfo(level), tuple(dims[:split]), *values[:split], **keywords)
+        given, keywords = op.schema.by_keyword(values)
+        found = function(VmapInfo(level), tuple(dims[: len(given)]), *given, **keywords)
         if not isinstance(found, tuple) or len(found) != 2:
             raise errors.VmapError(errors.bad_rule(op.qualified_name, found))
         _check_dims(op.qualified_name, *found)

@@ -12,7 +12,7 @@ from turnout.operators import Operator, Plan
 from turnout.registry import REGISTRY
 from turnout_opcheck import derived
 from turnout_opcheck.checking import opcheck
-from turnout_opcheck.derived import Args, by_keyword
+from turnout_opcheck.derived import Args
 
 Kind = tuple[Any, ...]
 
@@ -69,7 +69,7 @@ class Calls:
                 continue
             done.add(kind)
             try:
-                report = opcheck(op, *by_keyword(op, args), raise_exception=False)
+                report = opcheck(op, *op.schema.by_keyword(args), raise_exception=False)
             except Exception:  # noqa: BLE001 - the test called it where it raises, which the test judges
                 continue
             if report.found:

@@ -26,12 +26,6 @@ def tensors(op: Operator, args: Args) -> Iterator[tuple[str, Tensor]]:
         yield from named(argument.name, value)
 
 
-def by_keyword(op: Operator, args: Args) -> tuple[Args, dict[str, Any]]:
-    """The arguments as a call gives them: by position, and those that the schema has behind `*`."""
-    split = len(op.schema.positional)
-    return args[:split], {a.name: value for a, value in zip(op.schema.kwarg_only, args[split:], strict=True)}
-
-
 def named(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
     """The tensors of one value, with their names."""
     if isinstance(value, Tensor):

@@ -13,7 +13,7 @@ from turnout import Tensor
 from turnout.errors import TurnoutError
 from turnout.operators import Operator
 from turnout.operators.values import flat
-from turnout_opcheck.derived import Args, by_keyword, tensors
+from turnout_opcheck.derived import Args, tensors
 
 # An error that says that arguments are not accepted. Others come from code that did not expect them.
 REFUSALS = (TurnoutError, ValueError, TypeError, RuntimeError, NotImplementedError, OverflowError)
@@ -21,7 +21,7 @@ REFUSALS = (TurnoutError, ValueError, TypeError, RuntimeError, NotImplementedErr
 
 def run(op: Operator, args: Args) -> Any:
     """Call the operator through its stub, as a user would. Warnings are not shown."""
-    given, keywords = by_keyword(op, args)
+    given, keywords = op.schema.by_keyword(args)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return op.call(*given, **keywords)

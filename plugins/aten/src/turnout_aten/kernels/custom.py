@@ -82,10 +82,7 @@ def on_arrays(op: Operator, kernel: Kernel, backend: TensorBackend, general: Cal
 
 
 def _general(op: Operator, kernel: Kernel, backend: Any) -> Call:
-    arguments = op.schema.arguments
     written = op.schema.mutated_places
-    keywords = [a.name for a in arguments if a.kwarg_only]
-    split = len(arguments) - len(keywords)
     returned = [_returned_argument(op, r) for r in op.schema.returns]
 
     def general(ks: int, *args: Any) -> Any:
@@ -93,9 +90,9 @@ def _general(op: Operator, kernel: Kernel, backend: Any) -> Call:
             for each in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
                 if isinstance(each, Tensor):
                     check_writable(op, backend, each, ())
-        values = [to_array(backend, value) for value in args]
+        given, keywords = op.schema.by_keyword(tuple([to_array(backend, value) for value in args]))
         with backend.kernel_context():
-            made = kernel.fn(*values[:split], **dict(zip(keywords, values[split:], strict=True)))
+            made = kernel.fn(*given, **keywords)
         if returned and None not in returned:
             # Return the tensors that the schema names, because an array does not say which tensor it belongs to.
             targets = tuple(args[i] for i in returned if i is not None)

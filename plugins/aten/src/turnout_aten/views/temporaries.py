@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
     """The binder of composite kernels: passes the schema's arguments, keyword-only ones by keyword."""
     fn = kernel.fn.__wrapped__
-    keywords = [a.name for a in op.schema.arguments if a.kwarg_only]
-    split = len(op.schema.arguments) - len(keywords)
+    keywords, split = [a.name for a in op.schema.kwarg_only], len(op.schema.positional)
     names = [python_name(a.name) for a in op.schema.arguments]
     given = [*names[:split], *(f"{keyword}={name}" for keyword, name in zip(keywords, names[split:], strict=True))]
     everything = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
