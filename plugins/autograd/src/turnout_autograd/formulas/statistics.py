@@ -65,13 +65,26 @@ def logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> T
     if not grad.shape:
         return grad
     if self.dtype.category == COMPLEX or is_recorded(grad, self):
-        taken = (self.transpose(dim, -1).unsqueeze(-1) - result.transpose(dim, -1).unsqueeze(-2)).triu().exp().triu()
-        return (conj(taken) * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
-    zero = grad == 0
-    size = grad.masked_fill(zero, 1).abs().log().masked_fill(zero, -inf) - result
-    parts = [size.masked_fill(grad <= 0, -inf), size.masked_fill(grad >= 0, -inf)]
+        return (conj(shares(self, result, dim)) * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
+    parts = by_sign(grad, log_size(grad) - result)
     over, under = [(p.flip((dim,)).logcumsumexp(dim).flip((dim,)) + self).exp() for p in parts]
     return over - under
+
+
+def shares(self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """exp(self[i] - result[k]) for i <= k, else 0: for each line along the dim a table with rows i and columns k."""
+    return (self.transpose(dim, -1).unsqueeze(-1) - result.transpose(dim, -1).unsqueeze(-2)).triu().exp().triu()
+
+
+def log_size(x: Tensor) -> Tensor:
+    """The logarithm of absolute values; -inf at 0, where its derivative is 0."""
+    zero = x == 0
+    return x.masked_fill(zero, 1).abs().log().masked_fill(zero, -inf)
+
+
+def by_sign(x: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
+    """`size` where x is positive, and where it is negative; -inf elsewhere."""
+    return size.masked_fill(x <= 0, -inf), size.masked_fill(x >= 0, -inf)
 
 
 def cumulative_extreme_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor) -> Tensor:

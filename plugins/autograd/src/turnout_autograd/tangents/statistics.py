@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from math import inf
-
 from turnout.dtypes import COMPLEX
 from turnout_aten.operators import zeros_like
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import count
 from turnout_autograd.formulas.recorded_calls import is_recorded
 from turnout_autograd.formulas.reductions import may_hold_zero
-from turnout_autograd.formulas.statistics import products_without
+from turnout_autograd.formulas.statistics import by_sign, log_size, products_without, shares
 
 
 def std_tangent(var_t: Tensor, result: Tensor) -> Tensor:
@@ -38,12 +36,8 @@ def logcumsumexp_tangent(self_t: Tensor, self: Tensor, result: Tensor, dim: int)
     if not self.shape:
         return self_t
     if self.dtype.category == COMPLEX or is_recorded(self_t, self):
-        taken = (self.transpose(dim, -1).unsqueeze(-1) - result.transpose(dim, -1).unsqueeze(-2)).triu().exp().triu()
-        return (taken * self_t.transpose(dim, -1).unsqueeze(-1)).sum(-2).transpose(dim, -1)
-    zero = self_t == 0
-    size = self_t.masked_fill(zero, 1).abs().log().masked_fill(zero, -inf) + self
-    parts = [size.masked_fill(self_t <= 0, -inf), size.masked_fill(self_t >= 0, -inf)]
-    over, under = [(p.logcumsumexp(dim) - result).exp() for p in parts]
+        return (shares(self, result, dim) * self_t.transpose(dim, -1).unsqueeze(-1)).sum(-2).transpose(dim, -1)
+    over, under = [(p.logcumsumexp(dim) - result).exp() for p in by_sign(self_t, log_size(self_t) + self)]
     return over - under
 
 
