@@ -67,24 +67,25 @@ def _matrix(np: Any, mode: str, n: int, m: int, align: bool) -> Any:
 
 def _resized(mode: str, copies: bool = False) -> Any:
     def reference(np: Any, x: Any, size: Any, *rest: Any) -> Any:
-        align = bool(rest[0]) if not copies else False
-        for dim, m in enumerate(size, 2):
-            matrix = _matrix(np, mode, x.shape[dim], m, align).astype(x.dtype)
-            x = np.moveaxis(np.tensordot(x, matrix, (dim, 1)), -1, dim)
-        return x
+        align = not copies and bool(rest[0])
+        return _mixed(np, x, [_matrix(np, mode, n, m, align) for n, m in zip(x.shape[2:], size, strict=True)], 1)
 
     return reference
 
 
 def _resized_backward(mode: str, copies: bool = False) -> Any:
     def reference(np: Any, g: Any, size: Any, own: Any, *rest: Any) -> Any:
-        align = bool(rest[0]) if not copies else False
-        for dim, m in enumerate(size, 2):
-            matrix = _matrix(np, mode, own[dim], m, align).astype(g.dtype)
-            g = np.moveaxis(np.tensordot(g, matrix, (dim, 0)), -1, dim)
-        return g
+        align = not copies and bool(rest[0])
+        return _mixed(np, g, [_matrix(np, mode, n, m, align) for n, m in zip(own[2:], size, strict=True)], 0)
 
     return reference
+
+
+def _mixed(np: Any, x: Any, matrices: Any, side: int) -> Any:
+    """An image times a matrix along each dim: along the matrix's columns, 1, or its rows, 0."""
+    for dim, matrix in enumerate(matrices, 2):
+        x = np.moveaxis(np.tensordot(x, matrix.astype(x.dtype), (dim, side)), -1, dim)
+    return x
 
 
 def _by_scale(mode: str, copies: bool = False) -> Any:
