@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import turnout
+from outcomes import flat
 from turnout_conformance.accuracy import Accuracy
 from turnout_cuda import pointwise, programs
 
@@ -196,10 +197,6 @@ def check(operator: str, device: str) -> None:
 
 def numbers(shape: tuple[int, ...], seed: int) -> Any:
     return np.random.default_rng(seed).standard_normal(shape)
-
-
-def flat(value: Any) -> list[Any]:
-    return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
 
 
 def makers(dtype: str, device: str = "pretended") -> tuple[Devices, Devices]:

@@ -18,11 +18,11 @@ import cupy_stand_in
 import ml_dtypes
 import numpy as np
 import pytest
-from cuda_launches import LAUNCHES, flat
+from cuda_launches import LAUNCHES
 from pretended_cuda import pretended
 
 import turnout
-from outcomes import refused
+from outcomes import flat, refused
 from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY
 from turnout_conformance import cases as operator_cases

@@ -8,10 +8,11 @@ from typing import Any
 
 import cupy_stand_in
 import pytest
-from cuda_launches import DTYPES, OF_GRADIENTS, Devices, agree, flat, kinds, numbers, recorded, work
+from cuda_launches import DTYPES, OF_GRADIENTS, Devices, agree, kinds, numbers, recorded, work
 from pretended_cuda import pretended
 
 import turnout
+from outcomes import flat
 from turnout import func, nn
 from turnout_aten.nn.losses import REDUCTIONS
 
