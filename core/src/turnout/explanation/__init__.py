@@ -8,7 +8,7 @@
 | `user_frames` | `user_frame`: the line of the program that a call comes from |
 """
 
-from turnout.explanation.explanation import Explanation, explain, find, source_of
+from turnout.explanation.explanation import Explanation, explain
 
-__all__ = ["Explanation", "explain", "find", "source_of"]
+__all__ = ["Explanation", "explain"]
 __dir__ = __all__.copy

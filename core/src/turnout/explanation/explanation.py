@@ -16,8 +16,7 @@ from turnout.errors import calls as texts
 from turnout.errors.registry import quoted
 from turnout.explanation.html import table
 from turnout.keys import Functionality
-from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet, Plan
-from turnout.operators import Step as PlanStep
+from turnout.operators import Operator, Packet
 from turnout.operators.kernels import ARRAY, Kernel
 from turnout.operators.missing import remedy
 from turnout.operators.path import path
@@ -27,7 +26,8 @@ from turnout.operators.values import keys_of
 from turnout.registry import REGISTRY, Registry
 from turnout.registry.namespaces import ops
 from turnout.state import current, in_effect
-from turnout.table import AMBIGUOUS
+from turnout.table import AMBIGUOUS, CHOSEN, DISABLED, MISSING, Plan
+from turnout.table import Step as PlanStep
 
 
 @dataclass(frozen=True)

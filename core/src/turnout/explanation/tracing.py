@@ -16,9 +16,10 @@ from typing import Any
 from turnout.explanation.html import branch
 from turnout.guards import Changes, Guard, restore
 from turnout.keys import TRACKED
-from turnout.operators import Operator, Plan
+from turnout.operators import Operator
 from turnout.operators.values import has_keys
 from turnout.registry import REGISTRY, Registry
+from turnout.table import Plan
 
 Undo = Callable[[], None]
 Run = Callable[..., Any]

@@ -21,7 +21,5 @@ from turnout.operators.packet import Packet
 from turnout.operators.path import Next
 from turnout.operators.tracebacks import shorten
 from turnout.operators.values import tensors_in
-from turnout.table import CHOSEN, DISABLED, FALLS_THROUGH, MISSING, ONLY_TRACKED, ONLY_UNTRACKED, PASSED_OVER, Plan, Step
 
-__all__ = ["CHOSEN", "DISABLED", "FALLS_THROUGH", "FALLTHROUGH", "MISSING", "Next", "ONLY_TRACKED",
-    "ONLY_UNTRACKED", "Operator", "PASSED_OVER", "Packet", "Plan", "Step", "shorten", "tensors_in"]  # fmt: skip
+__all__ = ["FALLTHROUGH", "Next", "Operator", "Packet", "shorten", "tensors_in"]

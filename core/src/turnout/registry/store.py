@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from turnout.devices import Backend
     from turnout.keys import KeySpace
-    from turnout.operators import Plan
     from turnout.registry.preferences import Preference
+    from turnout.table import Plan
 
     Call = Callable[..., Any]
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from turnout import Tensor
 from turnout.guards import restore
-from turnout.operators import Operator, Plan
+from turnout.operators import Operator
 from turnout.registry import REGISTRY
+from turnout.table import Plan
 from turnout_opcheck import derived
 from turnout_opcheck.checking import opcheck
 from turnout_opcheck.derived import Args

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from turnout.operators import Operator, Plan
+from turnout.operators import Operator
 from turnout.registry import REGISTRY
-from turnout.table import SERVED_BY
+from turnout.table import SERVED_BY, Plan
 
 HOST_FALLBACK = "turnout_aten.backend.host_fallback"
 KINDS = ("own kernel", "composite", "host fallback", "fallback", "missing")
