@@ -42,7 +42,10 @@ BACKENDS = {each.partition(":")[2]: name for name, all_ in PROVIDED.items() for 
 
 # What plugins import, where it is not installed or finds no device: tables can be read without.
 JAX = MagicMock(numpy=types.SimpleNamespace(**vars(np), bfloat16=ml_dtypes.bfloat16))
-STAND_INS = {"jax": {"jax": JAX, "jax.numpy": JAX.numpy}, "opencl": {"pyopencl": MagicMock(), "pyopencl.tools": MagicMock()}}
+STAND_INS = {
+    "jax": {"jax": JAX, "jax.numpy": JAX.numpy, "jax.experimental.compilation_cache": MagicMock()},
+    "opencl": {"pyopencl": MagicMock(), "pyopencl.tools": MagicMock()},
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
