@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
+from turnout import nn
 from turnout_aten.nn import functional as F
 
 
@@ -65,3 +66,45 @@ def test_attention_in_heads_returns_weights_that_add_up_to_one():
     alone, nothing = F.multi_head_attention_forward(*args, need_weights=False)
     assert nothing is None
     assert alone.flatten().tolist() == pytest.approx(output.flatten().tolist(), abs=1e-5)
+
+
+# What a batch goes through, and the shape of one element.
+OF_BATCHES = {
+    "attention": (lambda x: nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x)[0], (3, 4)),
+    "attention without weights": (
+        lambda x: nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x, need_weights=False)[0],
+        (3, 4),
+    ),
+    "encoder": (lambda x: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)(x), (3, 4)),
+    "decoder": (lambda x: nn.TransformerDecoderLayer(4, 2, 8, batch_first=True)(x, x), (3, 4)),
+    "recurrent": (lambda x: nn.LSTM(4, 3, bidirectional=True, batch_first=True)(x)[0], (3, 4)),
+    "cell": (lambda x: nn.GRUCell(4, 3)(x), (4,)),
+    "linear": (lambda x: nn.Linear(4, 3)(x), (2, 4)),
+    "bilinear": (lambda x: nn.Bilinear(4, 4, 3)(x, x), (4,)),
+    "convolution": (lambda x: nn.Conv2d(2, 3, 3, padding=1, padding_mode="circular")(x), (2, 4, 4)),
+    "transposed convolution": (lambda x: nn.ConvTranspose2d(2, 3, 2)(x), (2, 4, 4)),
+    "pooling": (lambda x: nn.AdaptiveMaxPool2d(2)(nn.AvgPool2d(2)(x)), (2, 4, 4)),
+    "interpolation": (lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), (2, 4, 4)),
+    "normalisation": (lambda x: nn.LayerNorm(4)(nn.GroupNorm(1, 2)(x)), (2, 4, 4)),
+    "embedding": (lambda x: nn.EmbeddingBag(3, 2)(x.long()), (4,)),
+    "unfolding": (lambda x: nn.Fold((4, 4), 2)(nn.Unfold(2)(x)), (2, 4, 4)),
+    "softmax": (lambda x: nn.AdaptiveLogSoftmaxWithLoss(4, 6, [2], div_value=2.0).log_prob(x), (4,)),
+}
+
+
+@pytest.mark.parametrize("name", OF_BATCHES)
+def test_layers_take_empty_batches(name):
+    layer, shape = OF_BATCHES[name]
+    x = turnout.zeros(0, *shape, requires_grad=True)
+    made = layer(x)
+    assert made.shape == (0, *layer(turnout.zeros(1, *shape)).shape[1:])
+    if made.requires_grad and name != "embedding":
+        made.sum().backward()
+        assert x.grad.shape == x.shape
+
+
+def test_the_mean_of_no_losses_is_nan():
+    nothing = turnout.zeros(0, 3)
+    for target in (nothing, turnout.zeros(0, dtype=turnout.int64)):
+        for smoothing in (0.0, 0.1):
+            assert F.cross_entropy(nothing, target, label_smoothing=smoothing).isnan()

@@ -126,7 +126,7 @@ def _of_probabilities(
         return aten.neg(aten.sum__dim_IntList(terms, (classes,)))
     made = aten.neg(aten.sum(terms))  # at once: the sums of rows may cancel, and two-byte floats would round each of them
     shape = logs.shape
-    return aten.div__Scalar(made, max(numel(shape[:classes] + shape[classes + 1 :]), 1)) if reduction == MEAN else made
+    return aten.div__Scalar(made, numel(shape[:classes] + shape[classes + 1 :])) if reduction == MEAN else made
 
 
 def _smoothed(

@@ -335,7 +335,7 @@ def multi_head_attention_forward(
         mask = padding if mask is None else mask + padding
     output, weights = _attended(q, k, v, mask, dropout_p if training else 0.0, need_weights)
     output = output.transpose(0, 1).reshape((length * n, width))
-    output = _generated.linear(output, out_proj_weight, out_proj_bias).view((length, n, -1))
+    output = _generated.linear(output, out_proj_weight, out_proj_bias).view((length, n, out_proj_weight.shape[0]))
     if weights is not None:
         weights = weights.view((n, num_heads, length, source))
         weights = weights.mean(1) if average_attn_weights else weights
