@@ -36,7 +36,8 @@ def kernels(xp: Any) -> Table:
         """`ufunc.at`, for any number of dims."""
         dims = 0
         for place in places:
-            dims = dims if place.__class__ is slice else max(dims, place.ndim)
+            if place.__class__ is not slice and place.ndim > dims:  # `max` is a call more
+                dims = place.ndim
         if target.ndim + dims > FEW_DIMS:
             line = xp.reshape(target, (-1,))
             at = xp.reshape(xp.arange(line.size), target.shape)[places]
