@@ -516,6 +516,24 @@ def test_an_interrupt_leaves_the_plugin_as_it_was(site, place):
     assert Library.registered == ["backend:Alpha"]
 
 
+ENDLESS = f"{ACTIVATES}    def deeper(): deeper()\n    deeper()\n"
+
+
+def test_a_recursion_of_the_program_that_leaves_no_room_is_no_failure_of_the_plugin(site):
+    site.plugin("alpha", activation=ACTIVATES)
+    site.plugin("beta", activation=ENDLESS)
+
+    def deep():
+        try:
+            deep()
+        except RecursionError:
+            plugins.activate("alpha")
+
+    deep()  # tries again with each frame that is left
+    assert Library.registered == ["backend:Alpha"]
+    assert "RecursionError" in refused(PluginError, plugins.activate, "beta")
+
+
 def test_an_import_under_the_lock_is_an_error_where_the_setting_says_so(site):
     path = site.plugin("alpha", activation=LATE)
     path.with_name("late.py").write_text("DONE = True\n")

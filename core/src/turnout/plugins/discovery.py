@@ -91,6 +91,8 @@ def find(api: str, named: Iterable[str] = ()) -> list[Found]:
                 if problem
                 else _plugins_of(distribution, text, name, version, api)
             )
+        except RecursionError:  # of the program: another call may find the plugin
+            raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one distribution concerns no other one
             found.append(_broken(distribution, name, version, error))
     there = {each.identity for each in found}

@@ -308,7 +308,9 @@ class Manager:
             return activate(found, hooks, self._factory)
         except UnavailableError as error:
             verdict: Verdict = ("unavailable", str(error), error.remedy, None)  # the modules that it needs are there
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+        except (Exception, SystemExit) as error:
+            if isinstance(error, RecursionError) and _is_deep():
+                raise  # the program's recursion has left no room: the plugin is as good as before
             reason = f"{type(error).__name__}: {error}{_innermost(error.__traceback__)}"
             remedy = f"upgrade {found.distribution}, tell its authors, or name {found.name} in plugins.disable"
             verdict = ("failed", reason, remedy, error)
@@ -481,6 +483,14 @@ def _once(found: Found, active: list[Found]) -> str:
         return f"{min(compiled)} is compiled, and a process loads a compiled module once"
     beside = [each.name for each in active if each is not found and each.manifest and each.manifest.module in modules]
     return f"the plugin {beside[0]} runs from the same package" if beside else ""
+
+
+def _is_deep() -> bool:
+    """Whether this is called from so many frames that half of what the recursion limit allows is used."""
+    depth, frame = 0, sys._getframe()
+    while frame.f_back is not None:
+        depth, frame = depth + 1, frame.f_back
+    return depth > sys.getrecursionlimit() // 2
 
 
 def _innermost(traceback: TracebackType | None) -> str:
