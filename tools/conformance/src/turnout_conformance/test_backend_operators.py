@@ -94,7 +94,7 @@ SEARCHING = ("special", "large")
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.sets.keys().isdisjoint(SEARCHING)], ids=str)
 def test_special_values_and_large_arrays_give_what_cpu_gives(case: OperatorCase, turnout_device: str) -> None:
-    """Infinities, NaN and -0.0 in each operand, and more elements than one block of a kernel has: in no sample of the others."""
+    """Infinities and NaN in each operand, and more elements than one block of a kernel has: in no sample of the others."""
     op = find(case.op)
     calls: list[tuple[Sample, str]] = []
     for each in (each for name in SEARCHING for each in case.sets.get(name, ())):
