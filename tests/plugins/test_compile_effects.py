@@ -52,8 +52,8 @@ QUIET = """
     devices: Backend active_device_types default_device forget_default_device named register_device_type
         unregister_device_type
     dtypes: dtype_named get_default_dtype set_default_dtype
-    errors: near report
-    explanation: Explanation find source_of
+    errors: near printed report
+    explanation: Explanation
     graphs: Node Ref is_tracing
     guards: Block Guard during restore
     host_fallback: carried host on_host
@@ -64,7 +64,7 @@ QUIET = """
     nn.utils.parametrize: cached is_parametrized register_parametrization remove_parametrizations
         transfer_parametrizations_and_params type_before_parametrizations
     opencl: default_stream device_count get_device_name
-    operators: Next Operator Packet Plan Step shorten tensors_in
+    operators: Next Operator Packet shorten tensors_in
     optim.swa_utils: get_ema_avg_fn get_ema_multi_avg_fn get_swa_avg_fn get_swa_multi_avg_fn update_bn
     plugins: PluginRecord Registrations all_plugins catalog check_device current_manager default_device_type effect
         enabled_keys engines facade install_command is_ours new_lock remedy_for replaceable replacements require_device
@@ -73,7 +73,7 @@ QUIET = """
     schema: Type check_kernel_signature check_no_tie choose decided_by_types
     state: StateChange below_adinplaceorview current exclude hide_fresh in_effect include included is_fresh lifted
         only_backends questions settle unsettle
-    table: Entry compute compute_entry
+    table: Entry Plan Step compute compute_entry
     testing: assert_close
     trees: Structure flatten map_leaves paths spread unflatten
     utils.checkpoint: noop_context_fn set_checkpoint_early_stop
