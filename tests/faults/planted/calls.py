@@ -51,6 +51,11 @@ def flat_memory(x):
 # ---- determinism
 
 
+def seeding(x):
+    turnout.manual_seed(0)
+    return x * 2
+
+
 def cached_by_shape(x):
     return of(LATEST.setdefault(("shape", tuple(x.shape), x.dtype), x.numpy() * 2))
 
@@ -119,6 +124,7 @@ FAULTS = [
     # ---- determinism
     fault("draws_without_a_tag", DETERMINISM, "nondeterministic_seeded", ONE,
           kernel=lambda x: x + turnout.rand(x.shape, dtype=x.dtype)),
+    fault("sets_the_seed", DETERMINISM, "nondeterministic_seeded", ONE, kernel=seeding),
     fault("counts_its_calls", DETERMINISM, "two calls", ONE, kernel=lambda x: x * next(TIMES)),
     fault("draws_from_another_source", DETERMINISM, "seed", CORRECT["noisy"],
           kernel=lambda x, scale=1.0: x + float(np.random.default_rng().random()) * scale, backward=None),

@@ -25,11 +25,12 @@ def check_determinism(subject: Subject) -> Iterator[Problem]:
     if subject.op.name.startswith(UNINITIALISED) or subject.op.name.startswith(f"new_{UNINITIALISED}"):
         raise NotTriedError("its results are not initialised")
     with turnout.no_grad():
+        default_generator().reserve(1)  # so that whoever sets the state sets another one
         state = default_generator().get_state()
         given = _results(subject, subject.args)
         if not subject.is_random and default_generator().get_state() != state and not _takes_generator(subject):
-            text = f"the operator draws random numbers, and has no tag {SEEDED!r}"
-            yield Problem("tag", text, f"define it with tags={SEEDED!r}")
+            text = f"the operator changes the state of random numbers, and has no tag {SEEDED!r}"
+            yield Problem("tag", text, f"set no seed; if it draws random numbers, define it with tags={SEEDED!r}")
             return
         _results(subject, subject.unlike())
         told = difference(_results(subject, subject.args), given, exact=True)
