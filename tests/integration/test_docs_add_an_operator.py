@@ -13,7 +13,7 @@ from pages import ROOT, Block, Reader, blocks, changed_text, shell_commands, tra
 PAGE = ROOT / "docs" / "add-an-operator.md"
 PLUGINS = ("aten", "arrays", "cpu", "autograd", "batched", "meta", "tracer")
 PACKAGES = ("plugins/aten", "core", *(f"plugins/{name}" for name in PLUGINS[1:]), "tools/conformance", "tools/stubs")
-TREES = (*PACKAGES, "docs", "tests", "pyproject.toml")
+TREES = (*PACKAGES, "docs", "tests", "pyproject.toml", ":(glob)plugins/*/README.md")
 
 
 # Each package in place, with what setuptools leaves beside one: pip would build every one of them for that.

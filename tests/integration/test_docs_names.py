@@ -160,7 +160,7 @@ def test_a_name_that_nobody_has_is_noticed():
     text = "`turnout.add`, `AutogradCPU`, `plugin.cpu.threads`, `os.path`, `x.sum()`, `add__Tensor`, `clear_autocast_cache()`, "
     assert unknown(f'{text} `"IMPL"`, `kind="FRAGMENT"`', folders) == []
     wrong = (
-        "`turnout.addd`, `AutogradGPU`, `plugin.cpu.thread`, `so.path`, `x.some()`, `addd__Tensor`, `clear_autocast_caches()`, "
+        "`turnout.addd`, `AutogradGPU`, `plugin.cpu.thread`, `oss.path`, `x.some()`, `addd__Tensor`, `clear_autocast_caches()`, "
     )
     wrong += '`"IMPLS"`, `kinds_="FRAGMENTS"`'
     assert unknown(text + wrong, folders) == sorted(re.findall(r"[`\"](\w[\w.]*)", wrong))

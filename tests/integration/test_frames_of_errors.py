@@ -279,7 +279,7 @@ LEFT_OF_CLASSES = {
     *(f"turnout.plugins.Registrations.{name}" for name in ("backend", "impl_table", "undo_to")),
     "turnout.DispatchMode.dispatch", "turnout.FakeMode.device", "turnout.FakeMode.generator", "turnout.autograd.Node.backward",
     *(f"turnout.plugins.Registrations.{name}" for name in ("alias", "define", "fallback", "fallthrough", "functionality")),
-    "turnout.plugins.Registrations.impl",
+    "turnout.plugins.Registrations.impl", "turnout.table.Plan",
 }  # fmt: skip
 
 

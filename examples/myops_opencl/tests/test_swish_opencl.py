@@ -30,7 +30,7 @@ def there(values, dtype=turnout.float32):
 def test_it_is_the_kernel_that_runs_on_opencl():
     text = str(turnout.explain("myops::swish", there([1.0])))
     [line] = [line for line in text.splitlines() if line.startswith("-> OpenCL")]
-    assert "kernel [kernel] (turnout-myops-opencl 0.1.0, " in line
+    assert "swish [kernel] (turnout-myops-opencl 0.1.0, " in line
     turnout.host_fallback.reset_calls()
     assert swish(there([1.0])).device.type == "opencl"
     assert turnout.host_fallback.calls() == {}

@@ -419,7 +419,7 @@ class Registrations:
                 try:
                     raise problem
                 finally:
-                    problem = None  # which would hold this frame, and so the library, until the next collection
+                    problem = None  # it holds this frame, and so the library, which would wait for the next collection
             del self._provided[mark[1] :]
 
     def _take_back(self, kept: int, begun: list[Step], failed: list[Step]) -> Exception | None:
@@ -435,7 +435,10 @@ class Registrations:
                 problem = problem or error
                 failed.append(step)
             begun.pop()
-        return problem
+        try:
+            return problem
+        finally:
+            problem = None  # it holds this frame: see `undo_to`
 
     def __enter__(self) -> Registrations:
         return self
