@@ -44,6 +44,7 @@ def state_of(registry: Registry) -> tuple:
         dict(registry.fallbacks),
         dict(registry.backends),
         registry.keys.universe.runtime_keys,
+        (dict(registry.services), list(registry.line_keepers), list(registry.context_notes)),
     )
 
 
@@ -352,6 +353,8 @@ def register_each_kind(library: Registrations) -> None:
     library.functionality("Seen", after="Autograd")
     library.alias("Both", ["CPU"])
     library.service("Seen", object())
+    library.keeps_lines(lambda call: call)
+    library.context_note(str)
     library.impl_table("XPU", {"t::f": None}, lambda name, row: Kernel(lambda x: x, ARRAY, library=library))
 
 

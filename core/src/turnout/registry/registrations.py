@@ -364,14 +364,14 @@ class Registrations:
         """Let `keeping(call)` wrap the kernels of functionalities with `asks_lines`, to keep lines with what is recorded."""
         with self.registry.lock:
             self.registry.line_keepers.append(keeping)
-            self._undo.append(partial(self.registry.line_keepers.remove, keeping))
+            self._undo.append(partial(_let_go, self.registry.line_keepers, keeping))
             self.registry.changed()
 
     def context_note(self, describe: Callable[[], str]) -> None:
         """Let `explain` show the line that `describe()` returns about the present context; "" for none."""
         with self.registry.lock:
             self.registry.context_notes.append(describe)
-            self._undo.append(lambda: self.registry.context_notes.remove(describe))
+            self._undo.append(partial(_let_go, self.registry.context_notes, describe))
 
     def on_undo(self, callback: Callable[[], object]) -> None:
         """Run `callback` when the group is undone, in its place among the other undos."""
@@ -457,6 +457,12 @@ def distribution_of(package: str) -> tuple[str, str]:
 
     found = metadata.packages_distributions().get(package)
     return (found[0], metadata.version(found[0])) if found else ("", "")
+
+
+def _let_go(held: list[Any], each: object) -> None:
+    """Take an object out of a list, if it is there: a step of `undo` may be repeated."""
+    if each in held:
+        held.remove(each)
 
 
 def _check_form(fn: Any, form: str, *, made_later: bool) -> None:
